@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Call, Registry, WriteOptions, kinds, views};
+use super::{Call, Registry, WriteOptions, kinds, storage_version};
 use crate::discovery::priority;
 use crate::object;
 use crate::resources::ResourceInfo;
@@ -58,7 +58,7 @@ impl Registry {
         kinds::prepare_create(call, &mut object);
         let name = name_of(version);
         let tracked = self.track(call, None, &mut object, &WriteOptions::own());
-        let form = tracked.and_then(|()| Ok(views::incoming(call, object)?));
+        let form = tracked.and_then(|()| Ok(storage_version::incoming(call, object)?));
         match form {
             Ok(form) => noted(&name, self.store.put(&call.key(&name), Expect::Absent, form).await),
             Err(refusal) => tracing::error!(?refusal, name, "an APIService has no form to be stored in"),

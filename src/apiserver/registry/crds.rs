@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::collector::AT_ONCE;
 use super::custom::{CustomKind, CustomVersion};
+use super::garbage_collector::AT_ONCE;
 use super::options::WriteOptions;
 use super::scale::ScalePaths;
 use super::served::Served;
@@ -192,7 +192,7 @@ impl Registry {
     async fn establish(&self, call: &Call, definition: &Stored) {
         let others: Vec<Value> =
             self.stored_definitions().into_iter().map(|other| (*other.object).clone()).collect();
-        let next = super::acceptance::settled(&definition.object, &others, &self.clock);
+        let next = super::crd_status::settled(&definition.object, &others, &self.clock);
         // Whoever writes in between establishes it.
         self.put_status(call, object::name(&definition.object), definition, next).await;
     }

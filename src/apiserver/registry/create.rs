@@ -3,10 +3,10 @@
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::field_ownership::Ownership;
 use super::metadata;
 use super::options::WriteOptions;
-use super::ownership::Ownership;
-use super::{Answer, Call, Registry, kinds, views};
+use super::{Answer, Call, Registry, kinds, storage_version};
 use crate::admission::Review;
 use crate::codec::recheck;
 use crate::object;
@@ -86,7 +86,7 @@ impl Registry {
         }
         fill_metadata(call, &mut object);
         if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) {
-            object::set_field(&mut object, "status", views::empty_status(&call.info));
+            object::set_field(&mut object, "status", storage_version::empty_status(&call.info));
         }
         kinds::prepare_create(call, &mut object);
         if shares_labels {
@@ -123,7 +123,7 @@ impl Registry {
         if dry_run {
             let mut object = self.as_if_stored(call, object).await?;
             kinds::read(&call.info, &mut object);
-            return Ok(Answer { code: 201, object: views::arranged(&call.info, object).into() });
+            return Ok(Answer { code: 201, object: storage_version::arranged(&call.info, object).into() });
         }
         let form = self.stored_form(call, object).await?;
         let stored = match self.store.put(&key, Expect::Absent, form).await {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::options::{ListOptions, VersionMatch};
 use super::selector::Selector;
-use super::{Call, Registry, views};
+use super::{Call, Registry, storage_version};
 use crate::conversion::batch;
 use crate::object;
 use crate::resources::ResourceInfo;
@@ -159,7 +159,7 @@ impl Registry {
     pub(crate) fn list_unconverted(&self, call: &Call, options: &ListOptions) -> Result<Listing, Refusal> {
         self.page(call, options, |selector, kept| {
             let object = kept.object.values();
-            let otherwise = match views::outgoing(call, &object)? {
+            let otherwise = match storage_version::outgoing(call, &object)? {
                 Cow::Owned(view) => Some(view),
                 Cow::Borrowed(_) => None,
             };
@@ -174,7 +174,7 @@ impl Registry {
     /// # Errors
     /// As [`Self::list`].
     pub(crate) fn list_text(&self, call: &Call, options: &ListOptions) -> Result<Option<String>, Refusal> {
-        if !views::is_read_as_stored(call) {
+        if !storage_version::is_read_as_stored(call) {
             return Ok(None);
         }
         let listing = self.page(call, options, |selector, kept| {

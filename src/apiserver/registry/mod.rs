@@ -2,34 +2,34 @@
 //! selection. Works on decoded objects; HTTP, encoding and Tables are left to the layer above, durability to the
 //! store.
 
-mod acceptance;
 mod api_services;
-mod applying;
+mod apply;
 mod autoscalers;
-mod collector;
-mod converting;
+mod builtin_kinds;
+mod crd_status;
 mod crds;
 mod create;
 mod custom;
 mod delete;
-mod halves;
+mod field_ownership;
+mod garbage_collector;
+mod get;
 mod kinds;
 mod list;
 mod metadata;
-mod offline;
 pub mod options;
-mod ownership;
-mod patching;
-mod pods;
-mod reads;
+mod patch;
+mod pod_subresources;
+mod reset_fields;
 mod scale;
 pub(crate) mod selector;
 mod served;
-mod tokens;
+mod storage_version;
+mod token_requests;
 mod update;
-mod views;
-mod wanted;
-mod watching;
+mod updated_object;
+mod watch;
+mod webhook_conversion;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -37,18 +37,18 @@ use admit_apimachinery::findings::Room;
 use indexmap::IndexSet;
 use serde_json::Value;
 
+pub use builtin_kinds::BuiltinKinds;
 pub(crate) use custom::causes;
 pub use custom::{CustomKind, CustomVersion};
 pub use list::Listing;
 pub(crate) use metadata::{annotation_problems, label_problems};
-pub use offline::BuiltinKinds;
 pub use options::{DeleteOptions, ListOptions, Query, WriteOptions};
-pub use patching::PatchFormat;
+pub use patch::PatchFormat;
 pub use scale::ScalePaths;
 pub use served::Served;
-pub use watching::{WatchEvent, Watching};
+pub use watch::{WatchEvent, Watching};
 
-use self::collector::Collector;
+use self::garbage_collector::Collector;
 use crate::admission::Admission;
 use crate::authorization::Authorization;
 use crate::clock::Clock;

@@ -7,10 +7,10 @@ use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use super::create::{belongs_to_path, has_generation, remade};
+use super::field_ownership::{self, Ownership};
 use super::options::WriteOptions;
-use super::ownership::{self, Ownership};
-use super::wanted::Wanted;
-use super::{Answer, Call, Registry, halves, kinds, metadata, views};
+use super::updated_object::UpdatedObject;
+use super::{Answer, Call, Registry, kinds, metadata, reset_fields, storage_version};
 use crate::admission::Review;
 use crate::conversion::version_of;
 use crate::object;
@@ -47,7 +47,7 @@ impl Registry {
         if self.store.latest(&call.key(name)).is_none() && kinds::created_by_update(&call.info) {
             return self.create(call, object, options).await;
         }
-        let wanted = Wanted::new(object);
+        let wanted = UpdatedObject::new(object);
         let make = |live: &mut Arc<Value>| {
             let object = wanted.take();
             Ok(match call.scale() {
@@ -85,12 +85,12 @@ impl Registry {
                 None => new,
             };
             let new = self.checked(call, name, new, &old, options).await?;
-            let new = views::arranged(&call.info, new);
+            let new = storage_version::arranged(&call.info, new);
             if !outdated && new == *old {
                 return Ok(Answer::ok(answered(call, new.into())));
             }
             if options.dry_run {
-                let shown = views::arranged(&call.info, self.as_if_stored(call, new).await?);
+                let shown = storage_version::arranged(&call.info, self.as_if_stored(call, new).await?);
                 return Ok(Answer::ok(answered(call, shown.into())));
             }
             // From here on there is one copy of a large object.
@@ -147,10 +147,10 @@ impl Registry {
     ) -> Result<Value, Refusal> {
         let mut new = wanted;
         carry_over(&mut new, old);
-        halves::keep_others(call, &mut new, old);
+        reset_fields::reset(call, &mut new, old);
         kinds::prepare_update(call, &mut new, old);
         count_generation(call, &mut new, old);
-        ownership::keep_times(&mut new, old);
+        field_ownership::keep_times(&mut new, old);
         self.refuse_escalation(call, &new, Some(old))?;
         let causes = kinds::validate(call, &new, Some(old));
         if !causes.is_empty() {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::pod_defaults::{self, pod_spec};
-use super::{absent, daemon_set, namespace, node_ports};
+use super::{daemon_set, fixed_defaults, namespace, node_ports};
 use crate::resources::ResourceInfo;
 use crate::{interrupt, object};
 
@@ -12,7 +12,7 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
     if !info.builtin {
         return;
     }
-    absent::fill(info, object);
+    fixed_defaults::fill(info, object);
     match (info.group.as_str(), info.kind.as_str()) {
         ("", "Pod") => {
             pod_spec(&mut object["spec"], "Always");

@@ -1,20 +1,20 @@
 //! Behaviour of single kinds: defaults, fields that the server sets at creation, immutable fields, deletion.
 
-mod absent;
-mod advice;
 mod api_service;
 mod certificate;
 mod daemon_set;
 mod defaults;
-mod frozen;
+mod fixed_defaults;
+mod immutable;
 mod job;
-mod looks;
 mod namespace;
 mod node_ports;
 mod pod;
 mod pod_defaults;
+mod repeated_validation;
 mod secret;
 mod service;
+mod warnings;
 
 use std::collections::HashSet;
 
@@ -199,7 +199,7 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Caus
     }
     let mut causes = metadata::validate(&call.info, object);
     if old.is_none() && id(&call.info) == ("", "Event") {
-        // The kind has a look of its own, which leaves the metadata alone; nobody else looks where it finds something.
+        // Events are validated by rules of their own, which leave the metadata alone; the common rules are silent where those find something.
         let found = validation::content(&call.info, object, None);
         return if found.is_empty() { causes } else { found };
     }
@@ -209,10 +209,10 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Caus
         if call.subresource.is_none() {
             causes.extend(validation::before_change(&call.info, object));
         }
-        if looks::at_changes(&call.info) {
+        if repeated_validation::of_change(&call.info) {
             causes.extend(change);
         }
-        for _ in 0..looks::at_whole(&call.info) {
+        for _ in 0..repeated_validation::of_object(&call.info) {
             causes.extend(metadata::validate(&call.info, object));
         }
     }
@@ -230,7 +230,7 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Caus
         }
         (("", "Secret"), Some(old)) => causes.extend(secret::changes(object, old)),
         (("", "ConfigMap"), Some(old)) => {
-            causes.extend(frozen::changes(object, old, &["data", "binaryData"]));
+            causes.extend(immutable::changes(object, old, &["data", "binaryData"]));
         }
         (("admissionregistration.k8s.io", kind), old) if call.subresource.is_none() => {
             add_new(&mut causes, crate::admission::validate_policy(kind, object, old));
@@ -278,7 +278,7 @@ pub(super) fn warnings(call: &Call, object: &Value, old: Option<&Value>) {
         call.warnings.add("this server stores MutatingAdmissionPolicies and does not run them");
     }
     if call.info.builtin && call.subresource.is_none() {
-        advice::of(&call.info, object, old).into_iter().for_each(|warning| call.warnings.add(warning));
+        warnings::of(&call.info, object, old).into_iter().for_each(|warning| call.warnings.add(warning));
     }
 }
 

@@ -26,6 +26,6 @@ pub(super) fn changes(secret: &Value, old: &Value) -> Causes {
     if text(secret) != text(old) {
         causes.push(Cause::invalid("type", &text(secret).into(), "field is immutable"));
     }
-    causes.extend(super::frozen::changes(secret, old, &["data"]));
+    causes.extend(super::immutable::changes(secret, old, &["data"]));
     causes
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::list::parse_version;
 use super::options::ListOptions;
 use super::selector::Selector;
-use super::{Call, Registry, views};
+use super::{Call, Registry, storage_version};
 use crate::conversion::batch;
 use crate::object;
 use crate::status::Refusal;
@@ -101,7 +101,7 @@ impl Registry {
         // Nor, of what nobody has to be asked about, what cannot be read.
         for due in watching.due.iter().filter(|_| call.custom.is_some() && call.converter().is_none()) {
             if let Due::Object(object) = due {
-                views::outgoing(call, &object.values())?;
+                storage_version::outgoing(call, &object.values())?;
             }
         }
         Ok(watching)
@@ -286,7 +286,7 @@ impl Watching {
 
     fn view(&self, object: &Packed) -> Result<Value, ConversionError> {
         let values = object.values();
-        let otherwise = match views::outgoing(&self.call, &values)? {
+        let otherwise = match storage_version::outgoing(&self.call, &values)? {
             Cow::Owned(view) => Some(view),
             Cow::Borrowed(_) => None,
         };

@@ -6,7 +6,7 @@ use admit_apimachinery::go;
 use admit_apimachinery::status::Reason;
 use serde_json::{Value, json};
 
-use super::ownership::track_request;
+use super::field_ownership::track_request;
 use super::{Call, Registry, WriteOptions};
 use crate::authentication::{Binding, Issued, Issuer, Lifetime};
 use crate::object;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Call, Registry, views};
+use super::{Call, Registry, storage_version};
 use crate::status::Refusal;
 
 impl Registry {
@@ -21,7 +21,7 @@ impl Registry {
     /// 404 when there is none.
     pub(crate) fn get_builtin(&self, call: &Call, name: &str) -> Result<Arc<Value>, Refusal> {
         let stored = self.store.get(&call.key(name)).ok_or_else(|| Refusal::not_found(&call.info, name))?;
-        Ok(scaled(call, views::shown(call, stored.object)?))
+        Ok(scaled(call, storage_version::shown(call, stored.object)?))
     }
 }
 

@@ -7,8 +7,8 @@ use admit_apimachinery::go;
 use admit_apimachinery::selector::LabelSelector;
 use serde_json::{Value, json};
 
+use super::field_ownership::Ownership;
 use super::options::DeleteOptions;
-use super::ownership::Ownership;
 use super::update::Change;
 use super::{Call, ListOptions, Registry, WriteOptions};
 use crate::admission::Review;

@@ -9,7 +9,7 @@ use admit_policy::decision::{Reason, Status};
 use admit_policy::request::GroupVersionKind;
 use serde_json::Value;
 
-use super::halves;
+use super::reset_fields;
 use super::scale::ScalePaths;
 use super::update::{carry_over, count_generation};
 use super::{Call, Warnings, kinds};
@@ -118,7 +118,7 @@ fn written(call: &Call, mut new: Value, old: Option<Value>, strict: Vec<String>)
     match &old {
         Some(old) => {
             carry_over(&mut new, old);
-            halves::keep_others(call, &mut new, old);
+            reset_fields::reset(call, &mut new, old);
             kinds::prepare_update(call, &mut new, old);
             count_generation(call, &mut new, old);
         }

@@ -1,4 +1,4 @@
-//! Default values at fixed paths, independent of the rest of the object; `absent.txt` lists them.
+//! Default values at fixed paths, independent of the rest of the object; `fixed_defaults.txt` lists them.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::defaults::set_absent;
 use crate::resources::ResourceInfo;
 
-const TABLE: &str = include_str!("absent.txt");
+const TABLE: &str = include_str!("fixed_defaults.txt");
 /// Kind and group, path, value.
 static LINES: LazyLock<Vec<(&str, &str, Value)>> = LazyLock::new(|| written().filter_map(read).collect());
 

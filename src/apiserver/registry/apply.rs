@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::create::belongs_to_path;
+use super::field_ownership::{Ownership, applied_scale, too_heavy};
 use super::options::{FieldValidation, WriteOptions};
-use super::ownership::{Ownership, applied_scale, too_heavy};
-use super::patching::bounded;
+use super::patch::bounded;
 use super::update::Change;
 use super::{Answer, Call, Registry};
 use crate::builtin::{restorable, tables};

@@ -5,16 +5,16 @@ use std::sync::{Mutex, PoisonError};
 use admit_policy::json;
 use serde_json::Value;
 
-/// An object that was sent to take the place of another. Between one try and the next it is kept as text, which takes a
+/// The object of a PUT, which takes the place of another. Between one try and the next it is kept as text, which takes a
 /// tenth of what its values take: most often there is no next.
-pub(super) struct Wanted(Mutex<Form>);
+pub(super) struct UpdatedObject(Mutex<Form>);
 
 enum Form {
     Values(Value),
     Text(Vec<u8>),
 }
 
-impl Wanted {
+impl UpdatedObject {
     pub(super) fn new(object: Value) -> Self {
         Self(Mutex::new(Form::Values(object)))
     }
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn each_try_gets_the_whole_object() {
         let object = json!({"metadata": {"name": "a"}, "data": {"z": "\u{0}", "b": [1.0, -0.0, u64::MAX]}});
-        let wanted = Wanted::new(object.clone());
+        let wanted = UpdatedObject::new(object.clone());
         for _ in 0..3 {
             assert_eq!(wanted.take().to_string(), object.to_string());
         }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::options::WriteOptions;
 use super::served::Served;
-use super::{Call, Registry, kinds, views};
+use super::{Call, Registry, kinds, storage_version};
 use crate::builtin::decode::rewritten;
 use crate::builtin::tables;
 use crate::conversion::{Conversions, Webhook};
@@ -169,7 +169,7 @@ impl Versions for Scope {
                 Cow::Owned(match converted {
                     Some(converted) => Arc::unwrap_or_clone(converted),
                     // Of what a webhook has to convert first, or cannot, nothing is used: whoever asked is told.
-                    None => views::converted(from, to, object),
+                    None => storage_version::converted(from, to, object),
                 })
             }
             _ => Cow::Borrowed(object),

@@ -20,7 +20,7 @@ const LISTS: [&str; 2] = ["containers", "initContainers"];
 const RESIZED: [&str; 2] = ["resources", "resizePolicy"];
 
 /// Puts back, into what the client sent, everything of the old object that the path does not write.
-pub(super) fn keep_others(call: &Call, new: &mut Value, old: &Value) {
+pub(super) fn reset(call: &Call, new: &mut Value, old: &Value) {
     match call.subresource {
         Some(Subresource::Status) => {
             // Most built-in kinds let the status path change metadata as well.

@@ -22,8 +22,8 @@ const ADMISSION: Kinds = (
     ],
 );
 
-/// Kinds that do not look at the metadata of a change by themselves.
-const NO_CHANGES: [Kinds; 6] = [
+/// Kinds whose own validation leaves out the metadata of a change.
+const CHANGE_ONCE: [Kinds; 6] = [
     ("", &["limitranges", "persistentvolumes"]),
     ADMISSION,
     ("discovery.k8s.io", &["endpointslices"]),
@@ -32,8 +32,8 @@ const NO_CHANGES: [Kinds; 6] = [
     ("storage.k8s.io", &["csinodes", "volumeattachments"]),
 ];
 
-/// Kinds that look once more at all of the changed object.
-const WHOLE: [Kinds; 11] = [
+/// Kinds whose own validation covers all metadata of the changed object once more.
+const OBJECT_AGAIN: [Kinds; 11] = [
     (
         "",
         &[
@@ -69,17 +69,17 @@ const WHOLE: [Kinds; 11] = [
     ADMISSION,
 ];
 
-/// Whether the kind looks at the metadata of a change beside what every kind does.
-pub(super) fn at_changes(info: &ResourceInfo) -> bool {
-    !has(&NO_CHANGES, info)
+/// Whether the own validation of the kind covers the metadata of a change, which the common validation did before.
+pub(super) fn of_change(info: &ResourceInfo) -> bool {
+    !has(&CHANGE_ONCE, info)
 }
 
-/// How often the kind looks at all metadata of a changed object beside what every kind does.
-pub(super) fn at_whole(info: &ResourceInfo) -> usize {
+/// How often the own validation of the kind covers all metadata of a changed object, beside the common validation.
+pub(super) fn of_object(info: &ResourceInfo) -> usize {
     match info.plural.as_str() {
         // Once for a new volume, once for a change, which begins as if the volume were new.
         "persistentvolumes" if info.builtin => 2,
-        _ => usize::from(has(&WHOLE, info)),
+        _ => usize::from(has(&OBJECT_AGAIN, info)),
     }
 }
 

@@ -3,13 +3,13 @@
 //!
 //! Reading: defaults of the stored version are applied, the webhook converts, and fields that the requested version
 //! does not have are pruned. Writing: the webhook converts, and fields that the stored version does not have are
-//! pruned. All other conversions are in [`views`] and need no webhook.
+//! pruned. All other conversions are in [`storage_version`] and need no webhook.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Call, Registry, views};
+use super::{Call, Registry, storage_version};
 use crate::conversion::{Failed, Webhook, version_of};
 use crate::object;
 use crate::status::Refusal;
@@ -32,7 +32,7 @@ impl Registry {
                 let mut seen = self.converted(call, webhook, vec![stored]).await?;
                 seen.pop().ok_or_else(|| Refusal::internal("nothing was converted"))
             }
-            _ => Ok(views::shown(call, stored)?),
+            _ => Ok(storage_version::shown(call, stored)?),
         }
     }
 
@@ -47,7 +47,7 @@ impl Registry {
     ) -> Result<Vec<Arc<Value>>, Refusal> {
         match call.converter() {
             Some(webhook) => self.converted(call, webhook, stored).await,
-            None => stored.into_iter().map(|stored| Ok(views::shown(call, stored)?)).collect(),
+            None => stored.into_iter().map(|stored| Ok(storage_version::shown(call, stored)?)).collect(),
         }
     }
 
@@ -66,13 +66,13 @@ impl Registry {
             questions.push(object);
         }
         if questions.is_empty() {
-            return stored.into_iter().map(|stored| Ok(views::shown(call, stored)?)).collect();
+            return stored.into_iter().map(|stored| Ok(storage_version::shown(call, stored)?)).collect();
         }
         let mut answers = webhook.convert(self, &questions, &api_version).await?.into_iter();
         drop(questions);
         let seen = stored.into_iter().map(|stored| {
             if !other(&stored) {
-                return Ok(views::shown(call, stored)?);
+                return Ok(storage_version::shown(call, stored)?);
             }
             let answer = answers.next().ok_or_else(|| Refusal::internal("too little was converted"))?;
             coerced(call, answer).map(Arc::new)
@@ -93,7 +93,7 @@ impl Registry {
             }
             _ => object,
         };
-        Ok(views::incoming(call, object)?)
+        Ok(storage_version::incoming(call, object)?)
     }
 
     /// The object as it would come back if it were stored: what is only tried goes the same way, with the defaults that come from
@@ -119,5 +119,5 @@ fn coerced(call: &Call, mut object: Value) -> Result<Value, Refusal> {
         custom.prune(&mut object);
         custom.read_metadata(&mut object).map_err(Failed)?;
     }
-    Ok(views::arranged(&call.info, object))
+    Ok(storage_version::arranged(&call.info, object))
 }

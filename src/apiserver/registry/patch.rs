@@ -9,8 +9,8 @@ use json_patch::PatchOperation;
 use serde_json::{Map, Value};
 
 use super::create::belongs_to_path;
+use super::field_ownership::Ownership;
 use super::options::{FieldValidation, WriteOptions};
-use super::ownership::Ownership;
 use super::update::{Change, named};
 use super::{Answer, Call, Registry};
 use crate::builtin::decode::decode;
