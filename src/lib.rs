@@ -13,21 +13,45 @@
 //!
 //! | part | decides | may use |
 //! |---|---|---|
-//! | package `admit-apimachinery` (`src/apimachinery`) | the words of Go and of Kubernetes, once; whoever says them may use it | nothing of ours |
+//! | package `admit-apimachinery` (`src/apimachinery`) | the words of Go and of Kubernetes, once | nothing of ours |
 //! | package `admit-cel` (`src/cel`) | the value, error and cost of an expression | admit-apimachinery |
-//! | package `admit-policy` (`src/policy`) | documents → `PolicySet`, request → `Decision`; no I/O | admit-cel |
+//! | package `admit-policy` (`src/policy`) | documents → `PolicySet`, request → `Decision`; no I/O | admit-cel, admit-apimachinery |
 //! | package `admit-serving` (`src/serving`) | who is connected to a port, and for how long | nothing of ours |
-//! | package `admit-apiserver` (`src/apiserver`) | the Kubernetes API over a versioned store | admit-policy, admit-serving |
-//! | [`admission`] | the HTTPS edge: AdmissionReview in and out | policy, serving, private, telemetry |
+//! | package `admit-apiserver` (`src/apiserver`) | the Kubernetes API over a versioned store | admit-policy, admit-serving, admit-apimachinery |
+//! | [`admission`] | the HTTPS edge: AdmissionReview in and out | outside, private, telemetry, admit-policy, admit-serving, admit-apimachinery |
 //! | `outside` | how files are read that others write | nothing of ours |
-//! | [`gather`] | what an archive holds and where it goes | telemetry, a kube client handed in |
-//! | [`controllers`] | what our own objects do | kit, gather, policy, telemetry |
-//! | [`localnode`] | Jobs and Pods as processes of this machine | private, telemetry, a kube client handed in |
+//! | [`gather`] | what an archive holds and where it goes | outside, telemetry, admit-apimachinery, a kube client (handed in) |
+//! | [`controllers`] | what our own objects do | gather, outside, telemetry, admit-policy, admit-apimachinery |
+//! | [`localnode`] | Jobs and Pods as processes of this machine | private, telemetry, a kube client (handed in) |
 //! | `private` | files and folders for their owner alone | nothing of ours |
+//! | [`telemetry`] | logs, metrics, traces and readiness | nothing of ours |
 //! | [`cli`] | composition root: nothing else knows all parts | everything |
 //!
-//! `admission`, `apiserver` and `controllers` never import one another; `tests/product/architecture.rs` holds the
-//! table against the sources.
+//! `admission`, `apiserver` and `controllers` never import one another. Every package and every controller has such a
+//! table for its modules; `tests/product/architecture` holds the tables against the sources, and lets none allow a circle.
+//!
+//! Who imports whom, drawn from the sources by `tests/product/architecture`:
+//!
+//! ```text
+//! cli                ─► admission admit-apimachinery admit-apiserver admit-cel admit-policy controllers
+//!                       gather localnode outside private telemetry
+//!
+//! admission          ─► admit-apimachinery admit-policy admit-serving outside private telemetry
+//! admit-apiserver    ─► admit-apimachinery admit-policy admit-serving
+//! controllers        ─► admit-apimachinery admit-policy gather outside telemetry
+//!
+//! admit-policy       ─► admit-apimachinery admit-cel
+//!
+//! admit-cel          ─► admit-apimachinery
+//! gather             ─► admit-apimachinery outside telemetry
+//! localnode          ─► private telemetry
+//!
+//! admit-apimachinery
+//! admit-serving
+//! outside
+//! private
+//! telemetry
+//! ```
 //!
 //! Names of errors say what kind of failure they are, and whose fault it is:
 //!

@@ -7,7 +7,6 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::go;
-use crate::status::StatusCause;
 
 /// What kind of mistake a [`FieldError`] tells; the counterpart of `field.ErrorType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -354,12 +353,6 @@ impl FieldError {
             text.push_str(&self.detail);
         }
         text
-    }
-
-    /// The cause that a `Status` lists for this error.
-    #[must_use]
-    pub fn cause(&self) -> StatusCause {
-        StatusCause { reason: self.kind.reason().into(), message: self.body(), field: self.field.clone() }
     }
 }
 

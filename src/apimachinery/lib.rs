@@ -6,7 +6,7 @@
 //! | [`go`] | what Go's standard library prints and reads | nothing of ours |
 //! | [`names`] | names of objects, and beginnings of names | nothing of ours |
 //! | [`labels`] | keys and values of labels, qualified names | names |
-//! | [`field_error`] | what is wrong with one field, and how it is told | go, status |
+//! | [`field_error`] | what is wrong with one field, and how it is told | go |
 //! | [`findings`] | how many mistakes are told, and of what size | field_error |
 //! | [`status`] | `metav1.Status`: reasons and their codes, causes | go, field_error, findings |
 //! | [`selector`] | label and field selectors: reading, matching | labels, status |

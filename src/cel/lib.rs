@@ -7,17 +7,18 @@
 //!
 //! | module | decides | may use |
 //! |---|---|---|
-//! | [`source`], `diagnostic`, [`limits`], [`names`] | positions, errors as data, bounds, identifiers | std |
+//! | [`source`], [`limits`], [`names`], [`document`] | positions, bounds, identifiers, JSON text to an arena of nodes | std |
+//! | `diagnostic` | errors as data | source |
 //! | [`syntax`] | text to an arena of expressions with spans, macros expanded | source, diagnostic, limits, names |
-//! | [`types`] | the types of the checker and of declared documents | source, names |
-//! | [`document`] | JSON text to an arena of nodes | std |
-//! | [`value`] | values that borrow a decoded document | types, limits, document |
-//! | [`library`] | one row per overload: signature, implementation, costs, version, doc line | types, value, cost's size algebra |
-//! | `check` | the type of every expression, the overloads a call may reach | syntax, types, library, diagnostic |
+//! | [`types`] | the types of the checker and of declared documents | names |
+//! | [`value`] | values that borrow a decoded document | types, document |
 //! | `cost` | size algebra | syntax, types |
-//! | `estimate` | the static estimate | check's output, cost, library, syntax, types |
-//! | `plan` | names, fields and overloads resolved once; constants folded | check's output, types, value, library |
-//! | `eval` | the value, within limits | plan, value, limits |
+//! | [`library`] | one row per overload: signature, implementation, costs, version, doc line | types, value, limits, cost (size algebra) |
+//! | `check` | the type of every expression, the overloads a call may reach | syntax, types, library, diagnostic, source, limits |
+//! | `estimate` | the static estimate | check (its output), cost, library, syntax, types |
+//! | `plan` | names, fields and overloads resolved once; constants folded | check (its output), syntax, types, value, library, source, limits, document |
+//! | `eval` | the value, within limits | plan, value, limits, types, library, source, document |
+//! | `env` | what expressions may name; the phases up to the program, one after another | check, cost, diagnostic, estimate, library, plan, source, syntax, types |
 //!
 //! ```
 //! use admit_cel::{Bindings, Env, Evaluation, Mode, Node, ReadLimits, Type, Value, Version, document};

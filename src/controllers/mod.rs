@@ -1,4 +1,16 @@
 //! The controllers of the objects that admit guards, on a shared kit.
+//!
+//! | module | decides | may use |
+//! |---|---|---|
+//! | [`kit`] | what every controller needs, and nothing about any kind | telemetry |
+//! | [`datagather`] | when data is gathered, and what the status of a DataGather says | kit, gather, outside, telemetry, admit-apimachinery |
+//! | [`mustgather`] | the Job of a MustGather, and its status | kit, gather, telemetry |
+//! | [`observability`] | the status of an ObservabilityAddon, here and on the hub | kit, outside, telemetry |
+//! | [`clusteroperator`] | which ClusterOperators are created before their operators report | kit, outside, telemetry, admit-policy |
+//! | [`cyndi`] | tables of hosts, their connectors, and whether they are valid | kit, gather, outside, telemetry, admit-apimachinery |
+//! | [`policies`] | what decisions need from the cluster, and whether it is up to date | kit, telemetry, admit-policy |
+//!
+//! No controller knows another one: a further one is a folder on top of the kit.
 
 pub mod clusteroperator;
 pub mod cyndi;

@@ -116,6 +116,14 @@ impl StatusCause {
     }
 }
 
+impl FieldError {
+    /// The cause that a `Status` lists for this error.
+    #[must_use]
+    pub fn cause(&self) -> StatusCause {
+        StatusCause { reason: self.kind.reason().into(), message: self.body(), field: self.field.clone() }
+    }
+}
+
 impl fmt::Display for StatusCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.more() {
