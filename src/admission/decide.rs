@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use admit_policy::Oversight;
+use admit_policy::EvalOptions;
 use admit_policy::decision::{Decision, Enforcement, RuleOutcome, Verdict};
 
 use super::convert::Converters;
@@ -62,7 +62,7 @@ pub(super) fn decide(
             request,
             &host,
             |name| ask.concerns(in_force, name),
-            Oversight { deadline: Some(deadline), spent: Some(&spent), ..Oversight::default() },
+            EvalOptions { deadline: Some(deadline), spent: Some(&spent), ..EvalOptions::default() },
         ),
     };
     decision.warnings.extend(checked.warnings);

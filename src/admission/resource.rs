@@ -6,7 +6,7 @@ use admit_policy::crd::{CompiledCrd, CrdVersion, Unread, Write, Written};
 use admit_policy::decision::{Denial, Reason, Status};
 use admit_policy::request::{Operation, Request};
 use admit_policy::schema::metadata::Malformed;
-use admit_policy::{Deadline, Documents, Oversight};
+use admit_policy::{Deadline, Documents, EvalOptions};
 use serde_json::Value;
 
 /// What a definition says about a request.
@@ -51,7 +51,7 @@ fn write(
         version,
         old: old.as_ref(),
         status: request.subresource == "status",
-        oversight: Oversight { deadline: Some(deadline), ..Oversight::default() },
+        eval: EvalOptions { deadline: Some(deadline), ..EvalOptions::default() },
     };
     write.decide(object)
 }

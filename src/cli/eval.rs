@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use admit_policy::adhoc::{self, AdhocError, Answer};
+use admit_policy::eval::{AdhocError, Answer, evaluate};
 use clap::Args;
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ impl EvalArgs {
             Ok(variables) => variables,
             Err(fault) => return process::fail(&fault),
         };
-        let outcome = adhoc::evaluate(&self.expression, &variables);
+        let outcome = evaluate(&self.expression, &variables);
         if let Err(error) = &outcome {
             process::fail(&fault(error));
         }

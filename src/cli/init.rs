@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use admit_apimachinery::yaml;
 use admit_apiserver::registry::BuiltinKinds;
-use admit_policy::{LoadOptions, PolicySet, skeleton};
+use admit_policy::{LoadOptions, PolicySet, init};
 use clap::Args;
 
 use super::process::{self, Fault};
@@ -87,7 +87,7 @@ impl InitArgs {
 
     fn text(&self, set: &PolicySet, folder: &Path) -> Result<String, Fault> {
         let documents: Vec<String> = self.paths.iter().map(|path| relative(path, folder)).collect();
-        let suite = skeleton::suite(set, &documents)
+        let suite = init::suite(set, &documents)
             .ok_or_else(|| Fault::usage("there is no CRD and no policy to test"))?;
         let yaml = yaml::write(&suite);
         Ok(format!(

@@ -2,7 +2,7 @@
 //! Each of these took minutes, or gigabytes, before.
 
 use admit_apimachinery::findings::{MAX_FINDING_BYTES, MAX_FINDINGS};
-use admit_policy::Oversight;
+use admit_policy::EvalOptions;
 use admit_policy::crd::{CompiledCrd, Write, Written};
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ fn written(crd: &CompiledCrd, fields: Value) -> (Written, String) {
         object.extend(fields);
     }
     let version = crd.version("v1").expect("there is one");
-    let write = Write { crd, version, old: None, status: false, oversight: Oversight::default() };
+    let write = Write { crd, version, old: None, status: false, eval: EvalOptions::default() };
     let written = write.decide(&object);
     let refusal = written.refusal(crd).unwrap_or_default();
     (written, refusal)

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use admit_policy::crd::{CompiledCrd, ValidateOptions, Write};
 use admit_policy::decision::Verdict;
-use admit_policy::{Deadline, Oversight};
+use admit_policy::{Deadline, EvalOptions};
 use serde_json::json;
 
 use crate::support::{request, set, widgets_of, yaml};
@@ -37,9 +37,9 @@ fn decide(failure_policy: &str, stop_at: u32) -> (u32, Option<String>, Vec<Verdi
         asked.set(asked.get() + 1);
         asked.get() >= stop_at
     };
-    let oversight = Oversight { deadline: Some(Deadline::new(&passed)), ..Oversight::default() };
+    let eval = EvalOptions { deadline: Some(Deadline::new(&passed)), ..EvalOptions::default() };
     let request = request("a", &json!({"object": object}));
-    let decision = set.decide_with(&request, set.documents(), |_| true, oversight);
+    let decision = set.decide_with(&request, set.documents(), |_| true, eval);
     let verdicts =
         decision.outcomes.into_iter().flat_map(|outcome| outcome.rules).map(|rule| rule.verdict).collect();
     (asked.get(), decision.denial.map(|denial| denial.message), verdicts)
@@ -96,9 +96,9 @@ fn a_write_that_is_not_read_in_time_is_refused() {
     let crd = CompiledCrd::compile(&yaml(&widgets_of(properties))[0]).expect("the definition is right");
     let object = widget(1000);
     let passed = || true;
-    let oversight = Oversight { deadline: Some(Deadline::new(&passed)), ..Oversight::default() };
+    let eval = EvalOptions { deadline: Some(Deadline::new(&passed)), ..EvalOptions::default() };
     let version = crd.version("v1").expect("there is one");
-    let written = Write { crd: &crd, version, old: None, status: false, oversight }.decide(&object);
+    let written = Write { crd: &crd, version, old: None, status: false, eval }.decide(&object);
     assert!(written.interrupted);
     let refusal = written.refusal(&crd).expect("it is refused");
     assert!(refusal.ends_with("is invalid: <nil>: Internal error: operation interrupted"), "{refusal}");
@@ -118,7 +118,7 @@ fn validated(crd: &CompiledCrd, numbers: usize, stop_at: u32) -> (u32, bool, Vec
         asked.get() >= stop_at
     };
     let options = ValidateOptions {
-        oversight: Oversight { deadline: Some(Deadline::new(&passed)), ..Oversight::default() },
+        eval: EvalOptions { deadline: Some(Deadline::new(&passed)), ..EvalOptions::default() },
         ..ValidateOptions::default()
     };
     let version = crd.version("v1").expect("there is one");

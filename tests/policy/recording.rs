@@ -122,7 +122,7 @@ fn the_rules_of_a_definition_are_told_by_their_place_in_the_schema() {
         "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "n"},
         "spec": {"ports": [80, 443]}
     });
-    let options = ValidateOptions { oversight: Some(&recording).into(), ..ValidateOptions::default() };
+    let options = ValidateOptions { eval: Some(&recording).into(), ..ValidateOptions::default() };
     let found = version.validate(&object, None, &options);
     assert_eq!(found, version.validate(&object, None, &ValidateOptions::default()));
     assert_eq!(found.errors.len(), 1);

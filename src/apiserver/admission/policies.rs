@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use admit_policy::vap::{Binding, Policy};
 use admit_policy::webhook::{Configuration, Kind};
-use admit_policy::{Deadline, Oversight, PolicySet};
+use admit_policy::{Deadline, EvalOptions, PolicySet};
 use serde_json::{Value, json};
 
 use super::review::Review;
@@ -39,8 +39,8 @@ impl Policies {
             return Ok(());
         }
         let deadline = Some(Deadline::new(&interrupt::is_over));
-        let oversight = Oversight { deadline, ..Oversight::default() };
-        let decision = set.decide_with(&review.request()?, &review.host(registry), |_| true, oversight);
+        let eval = EvalOptions { deadline, ..EvalOptions::default() };
+        let decision = set.decide_with(&review.request()?, &review.host(registry), |_| true, eval);
         // Whatever was said by then: the request has its answer.
         interrupt::checkpoint();
         if !decision.audit_annotations.is_empty() {

@@ -6,7 +6,7 @@ use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::weight::{Budget, TooHeavy};
 use admit_policy::crd::{CompiledCrd, ConversionError, CrdVersion, ValidateOptions};
 use admit_policy::schema::metadata::Malformed;
-use admit_policy::{Deadline, Oversight};
+use admit_policy::{Deadline, EvalOptions};
 use serde_json::Value;
 
 use super::Warnings;
@@ -125,8 +125,8 @@ impl CustomVersion {
         };
         let blocked = earlier.iter().any(Cause::blocks_rules);
         let deadline = Some(Deadline::new(&interrupt::is_over));
-        let oversight = Oversight { deadline, ..Oversight::default() };
-        let found = rules.validate(new, old, &ValidateOptions { status, blocked, oversight });
+        let eval = EvalOptions { deadline, ..EvalOptions::default() };
+        let found = rules.validate(new, old, &ValidateOptions { status, blocked, eval });
         interrupt::checkpoint();
         found.warnings.into_iter().for_each(|text| warnings.add(text));
         causes(&found.errors)

@@ -8,9 +8,9 @@ use admit_apimachinery::go;
 use indexmap::IndexSet;
 use serde_json::{Map, Value};
 
-use crate::path::Path;
+use crate::read::path::Path;
+use crate::read::webhook_client::Service;
 use crate::schema::{self, Schema};
-use crate::webhook::Service;
 
 /// The annotation by which the Kubernetes project approves an API in its own groups.
 pub(super) const API_APPROVED: &str = "api-approved.kubernetes.io";

@@ -1,7 +1,7 @@
 //! Parses the `fieldPath` of a rule and the JSON paths of selectable fields (`.a.b`, `.labels['x']`), and resolves
 //! them in a schema.
 
-use crate::path::Path;
+use crate::read::path::Path;
 use crate::schema::Schema;
 
 /// Whether `['name']` may stand in a path.

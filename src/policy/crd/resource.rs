@@ -9,9 +9,10 @@ use thiserror::Error;
 
 use super::definition::{Definition, ScalePaths, Version};
 use super::rules::{Limits, Recorder, RuleTree, Subject};
-use crate::oversight::{Deadline, Interrupted, Oversight, Pace};
-use crate::path::Path;
-use crate::recording::{Expression, ExpressionId, Origin};
+use crate::deadline::{Deadline, Interrupted, Pace};
+use crate::read::path::Path;
+use crate::report::options::EvalOptions;
+use crate::report::recording::{Expression, ExpressionId, Origin};
 use crate::schema::correlate::Correlated;
 use crate::schema::metadata::{self, Malformed};
 use crate::schema::{self, Schema, list_type, validate};
@@ -42,7 +43,7 @@ pub struct ValidateOptions<'a> {
     /// Whether what was found before, in the metadata, keeps rules from being run.
     pub blocked: bool,
     /// The caller's hooks: the deadline applies to all steps, the rest to the evaluation of rules.
-    pub oversight: Oversight<'a>,
+    pub eval: EvalOptions<'a>,
 }
 
 /// The result of a validation, without mistakes that were found earlier.
@@ -205,7 +206,7 @@ impl CrdVersion {
         if !errors.is_empty() {
             return Validation { errors: errors.into_vec(), ..Validation::default() };
         }
-        let pace = Pace::new(options.oversight.deadline);
+        let pace = Pace::new(options.eval.deadline);
         let root = old.map(|old| Correlated { new, old, schema: &self.schema });
         errors.extend(self.schema_errors(new, root.as_ref(), options.status, &pace));
         if let Some(scale) = &self.scale {
@@ -222,10 +223,9 @@ impl CrdVersion {
             errors.push(FieldError::invalid(Path::Nil, Value::Null, RULES_NOT_CHECKED));
             return Validation { errors: errors.into_vec(), ..Validation::default() };
         }
-        let recorder =
-            options.oversight.recording.map(|recording| Recorder { recording, schema: &self.place });
+        let recorder = options.eval.recording.map(|recording| Recorder { recording, schema: &self.place });
         let subject = Subject { schema: &self.schema, path: &Path::Nil, new, old, ratchet: true, recorder };
-        let expired = options.oversight.deadline.map(Deadline::as_fn);
+        let expired = options.eval.deadline.map(Deadline::as_fn);
         let found = self.rules.evaluate(&subject, &Limits { expired, ..Limits::default() });
         errors.extend(found.errors);
         let warnings = found.forgiven.into_iter().map(|error| error.to_string()).collect();

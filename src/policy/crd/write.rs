@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 
 use super::definition::Scope;
 use super::{CompiledCrd, CrdVersion, Unread, ValidateOptions};
-use crate::oversight::Oversight;
-use crate::path::Path;
+use crate::read::path::Path;
+use crate::report::options::EvalOptions;
 use crate::schema::metadata::{self, Malformed};
 
 /// Stands for the five letters that the server would choose; no valid name, so that none is mistaken for one.
@@ -32,7 +32,7 @@ pub struct Write<'a> {
     /// The request goes to `/status`.
     pub status: bool,
     /// The caller's hooks: the deadline applies to all steps, the rest to the evaluation of rules.
-    pub oversight: Oversight<'a>,
+    pub eval: EvalOptions<'a>,
 }
 
 /// The result of a write.
@@ -53,18 +53,15 @@ impl Write<'_> {
     #[must_use]
     pub fn decide(&self, body: &Value) -> Written {
         let mut object = self.addressed(body);
-        let unknown = match self.version.read(&mut object, Malformed::Refuse, self.oversight.deadline) {
+        let unknown = match self.version.read(&mut object, Malformed::Refuse, self.eval.deadline) {
             Ok(unknown) => unknown,
             Err(unread) => return Written::unread(object, unread),
         };
         let object = self.prepared(object);
         let metadata =
             if self.old.is_none() { self.metadata_errors(&object) } else { FieldErrors::default() };
-        let options = ValidateOptions {
-            status: self.status,
-            blocked: metadata.block_rules(),
-            oversight: self.oversight,
-        };
+        let options =
+            ValidateOptions { status: self.status, blocked: metadata.block_rules(), eval: self.eval };
         let found = self.version.validate(&object, self.old, &options);
         let errors: FieldErrors = metadata.into_iter().chain(found.errors).collect();
         let mut warnings: Vec<_> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();

@@ -66,7 +66,7 @@ pub(super) fn to_v1(object: &Value) -> Value {
 pub(super) fn to_v2(object: &Value) -> Value {
     let told = |key: &str| -> Option<Value> {
         let text = object.pointer("/metadata/annotations")?.get(key)?.as_str()?;
-        crate::json::parse(text.as_bytes()).ok().map(|document| document.value)
+        crate::read::json::parse(text.as_bytes()).ok().map(|document| document.value)
     };
     let list = |key: &str, side: Side| -> Vec<Value> {
         let found = told(key).and_then(|value| value.as_array().cloned()).unwrap_or_default();

@@ -9,7 +9,7 @@ use admit_apimachinery::{labels, names};
 use serde_json::Value;
 
 use super::{MatchPolicy, MatchResources, Rule, ScopeRule};
-use crate::decode::{DecodeError, Fields};
+use crate::read::decode::{DecodeError, Fields};
 use crate::request::Operation;
 
 impl MatchResources {

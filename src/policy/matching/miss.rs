@@ -6,9 +6,9 @@ use admit_cel::Node;
 use super::rules::Rule;
 use super::selector::labels;
 use super::{MatchResources, ScopeRule};
-use crate::host::Host;
-use crate::object::node;
+use crate::read::object::node;
 use crate::request::Request;
+use crate::request::host::Host;
 
 /// Why a request does not match.
 #[derive(Clone, Debug, Eq, PartialEq)]

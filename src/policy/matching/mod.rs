@@ -22,9 +22,9 @@ pub use self::miss::Miss;
 pub use self::rules::{Rule, ScopeRule};
 use self::selector::selects;
 
-use crate::host::{Host, HostError};
-use crate::object::{Object, node};
-use crate::oversight::Interrupted;
+use crate::deadline::Interrupted;
+use crate::read::object::{Object, node};
+use crate::request::host::{Host, HostError};
 use crate::request::{GroupVersionKind, GroupVersionResource, Operation, Request};
 
 /// The compiled form of `matchConstraints` and `matchResources`.

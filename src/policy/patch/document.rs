@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::node::Node;
 use super::{PatchErrorKind, Replacing};
-use crate::json::MAX_DEPTH;
+use crate::read::json::MAX_DEPTH;
 
 /// The bytes that all copies of one patch together may have, as upstream's `AccumulatedCopySizeLimit` has it: a copy of
 /// the whole object doubles it, and 40 of them would take more memory than there is.

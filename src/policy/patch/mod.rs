@@ -1,6 +1,6 @@
 //! JSON patches (RFC 6902) and merge patches (RFC 7386), as authors write them and as the API server applies them.
 //!
-//! Strategic merge patches follow the fields of built-in kinds, which a [`Builtins`](crate::apply::Builtins) knows.
+//! Strategic merge patches follow the fields of built-in kinds, which a [`Builtins`](crate::set::builtins::Builtins) knows.
 
 mod document;
 mod list;
@@ -12,7 +12,7 @@ use json_patch::PatchOperation;
 use serde_json::Value;
 
 use self::document::Document;
-use crate::oversight::checkpoint;
+use crate::deadline::checkpoint;
 
 /// What a `replace` operation makes of a member that is not there, and a `test` for null.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -58,7 +58,7 @@ pub enum PatchErrorKind {
     #[error("cannot move the value inside itself")]
     CannotMoveInsideItself,
     /// Everything behind a patch may walk values recursively.
-    #[error("the value would be nested deeper than {} levels", crate::json::MAX_DEPTH)]
+    #[error("the value would be nested deeper than {} levels", crate::read::json::MAX_DEPTH)]
     TooDeep,
     /// In bytes of JSON, all copies of the patch together.
     #[error(

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::Schema;
-use crate::oversight::{Pace, checkpoint};
+use crate::deadline::{Pace, checkpoint};
 use admit_apimachinery::weight::{self, Budget, TooHeavy};
 
 /// Drops nulls that are neither allowed nor defaulted; run before [`default`] and again after pruning.

@@ -8,8 +8,8 @@ use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use super::{ListType, Schema};
-use crate::oversight::Pace;
-use crate::path::Path;
+use crate::deadline::Pace;
+use crate::read::path::Path;
 
 /// All duplicates below a node. Ends when its time is over.
 pub fn validate(value: &Value, schema: &Schema, path: &Path<'_>, errors: &mut FieldErrors, pace: &Pace<'_>) {

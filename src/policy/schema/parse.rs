@@ -10,7 +10,7 @@ use super::structural::{
     Unsupported,
 };
 use super::{Enumeration, Pattern, numeric};
-use crate::path::Path;
+use crate::read::path::Path;
 
 /// Nesting of schemas that is read: far beyond what a registered definition has, well within any thread's stack.
 const MAX_DEPTH: usize = 128;

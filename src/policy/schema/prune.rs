@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use super::{AdditionalProperties, Schema};
-use crate::oversight::Pace;
+use crate::deadline::Pace;
 use admit_apimachinery::bounded::Paths;
 
 /// Prunes a document whose root is a resource. Returns the removed paths, sorted and up to a limit. Ends when its

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use admit_cel::value::authorization::{Authorizer, Check, Decision, ResourceTarget, Subject, Target};
 
-use crate::host::{AccessAttributes, Host};
+use crate::request::host::{AccessAttributes, Host};
 use crate::request::{Request, UserInfo};
 
 /// Asks the host on behalf of the expressions of one request.

@@ -9,10 +9,10 @@ use admit_apimachinery::names;
 use admit_apimachinery::selector::LabelSelector;
 use serde_json::Value;
 
-use crate::decision::Enforcement;
-use crate::decode::{DecodeError, Fields};
 use crate::matching::{LabelValues, MatchResources, label_selector};
-use crate::meta;
+use crate::read::decode::{DecodeError, Fields};
+use crate::report::decision::Enforcement;
+use crate::schema::metadata::configuration;
 
 /// A compiled binding.
 #[derive(Clone, Debug)]
@@ -58,13 +58,13 @@ impl Binding {
         match compiled {
             Ok(binding) if errors.is_empty() => Ok(binding),
             Ok(_) => Err(errors.into_vec()),
-            Err(error) => Err(vec![meta::wrong_type(&error)]),
+            Err(error) => Err(vec![configuration::wrong_type(&error)]),
         }
     }
 
     fn decode(document: &Value, errors: &mut FieldErrors) -> Result<Self, DecodeError> {
         let document = Fields::of(document, "")?;
-        let name = meta::name(&document, errors)?;
+        let name = configuration::name(&document, errors)?;
         let spec = document.object("spec")?;
         let policy_name = spec.string("policyName")?;
         let path = spec.path_of("policyName");

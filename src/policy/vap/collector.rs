@@ -17,11 +17,13 @@ use super::namespace;
 use super::objects::Objects;
 use super::policy::Policy;
 use super::request_value::request_value;
-use crate::decision::{Decision, Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, RulePath, Verdict};
-use crate::host::{Host, HostError};
 use crate::matching::Matched;
-use crate::oversight::Oversight;
+use crate::report::decision::{
+    Decision, Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, RulePath, Verdict,
+};
+use crate::report::options::EvalOptions;
 use crate::request::Request;
+use crate::request::host::{Host, HostError};
 
 const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_failure";
 /// Bytes of a published audit annotation.
@@ -41,7 +43,7 @@ pub(crate) struct Workspace {
 pub(crate) struct Collector<'a> {
     pub(super) request: &'a Request<'a>,
     pub(super) host: &'a dyn Host,
-    pub(super) oversight: Oversight<'a>,
+    pub(super) eval: EvalOptions<'a>,
     /// Where expressions of one binding after the other put what they make.
     pub(super) arena: Bump,
     decision: Decision,
@@ -59,7 +61,7 @@ impl<'a> Collector<'a> {
         Self {
             request,
             host,
-            oversight: Oversight::default(),
+            eval: EvalOptions::default(),
             arena: Bump::new(),
             decision: Decision::default(),
             request_value: &workspace.request_value,
@@ -69,8 +71,8 @@ impl<'a> Collector<'a> {
     }
 
     /// Sets the caller's hooks, which record evaluations and stop them.
-    pub(crate) fn overseen(self, oversight: Oversight<'a>) -> Self {
-        Self { oversight, ..self }
+    pub(crate) fn with_options(self, eval: EvalOptions<'a>) -> Self {
+        Self { eval, ..self }
     }
 
     /// Makes room for what so many policies make of the request.

@@ -16,12 +16,12 @@ use super::policy::{FailurePolicy, Policy, Reader};
 use super::request_value::condition_request_value;
 use super::session::Inputs;
 use super::stored::Stored;
-use crate::decode::{DecodeError, Fields};
-use crate::host::Host;
 use crate::matching::{MatchResources, Matched};
-use crate::meta;
-use crate::oversight::Oversight;
+use crate::read::decode::{DecodeError, Fields};
+use crate::report::options::EvalOptions;
 use crate::request::Request;
+use crate::request::host::Host;
+use crate::schema::metadata::configuration;
 
 const MAX_MATCH_CONDITIONS: usize = 64;
 
@@ -84,7 +84,7 @@ impl MatchConditions {
             params: Node::Null,
             namespace: Node::Null,
             authorizer: Some(&authorizer),
-            oversight: Oversight::default(),
+            eval: EvalOptions::default(),
         };
         Ok(evaluate::conditions(&self.0, inputs)?.is_none())
     }
@@ -112,7 +112,7 @@ impl Reader {
                 audit_annotations: Vec::new(),
             }),
             Ok(_) => Err(self.errors.into_vec()),
-            Err(error) => Err(vec![meta::wrong_type(&error)]),
+            Err(error) => Err(vec![configuration::wrong_type(&error)]),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::binding::Binding;
 use super::policy::{FailurePolicy, Policy};
-use crate::decision::Enforcement;
 use crate::matching::MatchResources;
+use crate::report::decision::Enforcement;
 
 impl Policy {
     /// Whether requests may be denied on behalf of this policy with `bindings`.

@@ -14,8 +14,8 @@ use super::params::{self, Params};
 use super::policy::Policy;
 use super::request_value::{condition_request_value, request_value};
 use super::session::Inputs;
-use crate::host::Scope;
 use crate::matching::{MatchError, Matched};
+use crate::request::host::Scope;
 
 /// A policy and one of its bindings.
 #[derive(Clone, Copy)]
@@ -115,7 +115,7 @@ fn decide_binding(
             params: node(param),
             namespace,
             authorizer: Some(&authorizer),
-            oversight: collector.oversight,
+            eval: collector.eval,
         };
         let evaluation = evaluate(policy, inputs);
         collector.apply(bound, param, evaluation, annotations);

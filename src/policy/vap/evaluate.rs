@@ -8,7 +8,7 @@ use admit_cel::Node;
 
 use super::policy::{AuditAnnotation, FailurePolicy, Policy, Validation};
 use super::session::{Answer, Inputs, OutOfBudget, Session};
-use crate::decision::{Reason, Skipped, Verdict};
+use crate::report::decision::{Reason, Skipped, Verdict};
 
 /// Runtime cost of all validations of one evaluation together.
 const BUDGET: u64 = 10_000_000;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use admit_cel::{Env, Mode, PatternSum, Program, Slot, Type, Version};
 
 use super::types;
-use crate::oversight::checkpoint;
+use crate::deadline::checkpoint;
 
 /// The Kubernetes release whose language policies are written in.
 const VERSION: Version = Version(1, 36);

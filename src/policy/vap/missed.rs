@@ -3,9 +3,9 @@
 use super::binding::Binding;
 use super::params;
 use super::policy::Policy;
-use crate::host::Host;
 use crate::matching::Miss;
 use crate::request::Request;
+use crate::request::host::Host;
 
 /// A policy that was not asked, or not through one of its bindings.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -3,10 +3,10 @@
 use admit_cel::Node;
 use serde_json::Value;
 
-use crate::host::{Host, HostError};
 use crate::matching::Matched;
-use crate::object::{self, Object};
+use crate::read::object::{self, Object};
 use crate::request::Request;
+use crate::request::host::{Host, HostError};
 
 /// The objects as expressions see them; null where there is none.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names;
 
-use crate::decode::{DecodeError, Fields};
+use crate::read::decode::{DecodeError, Fields};
 use crate::request::GroupVersionKind;
 
 /// Reads the kind; what is wrong with it goes to `errors`.

@@ -7,8 +7,8 @@ use thiserror::Error;
 
 use super::binding::{Binding, NotFoundAction, ParamRef, ParamSelector};
 use super::policy::Policy;
-use crate::host::{Host, HostError, Scope};
 use crate::request::Request;
+use crate::request::host::{Host, HostError, Scope};
 
 /// What to evaluate with.
 pub(super) enum Params {

@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use super::expression::{CompileError, Compiler, Expression, Role};
 use super::param_kind;
 use super::stored::Stored;
-use crate::decision::{Reason, reason_named};
-use crate::decode::{DecodeError, Fields};
 use crate::matching::MatchResources;
-use crate::meta;
-use crate::recording::{self, ExpressionId, Origin};
+use crate::read::decode::{DecodeError, Fields};
+use crate::report::decision::{Reason, reason_named};
+use crate::report::recording::{self, ExpressionId, Origin};
 use crate::request::GroupVersionKind;
+use crate::schema::metadata::configuration;
 
 const MAX_AUDIT_ANNOTATIONS: usize = 20;
 /// Bytes of one `valueExpression`.
@@ -91,7 +91,7 @@ impl Policy {
         match policy {
             Ok(policy) if reader.errors.is_empty() => Ok(policy),
             Ok(_) => Err(reader.errors.into_vec()),
-            Err(error) => Err(vec![meta::wrong_type(&error)]),
+            Err(error) => Err(vec![configuration::wrong_type(&error)]),
         }
     }
 
@@ -190,13 +190,13 @@ impl Reader {
         match self.policy(document) {
             Ok(policy) if self.errors.is_empty() => Ok(policy),
             Ok(_) => Err(self.errors.into_vec()),
-            Err(error) => Err(vec![meta::wrong_type(&error)]),
+            Err(error) => Err(vec![configuration::wrong_type(&error)]),
         }
     }
 
     fn policy(&mut self, document: &Value) -> Result<Policy, DecodeError> {
         let document = Fields::of(document, "")?;
-        let name = meta::name(&document, &mut self.errors)?;
+        let name = configuration::name(&document, &mut self.errors)?;
         let spec = document.object("spec")?;
         let failure_policy = FailurePolicy::decode(&spec, &mut self.errors)?;
         let param_kind = spec

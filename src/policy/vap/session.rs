@@ -10,8 +10,8 @@ use bumpalo::Bump;
 use super::authorizer::HostAuthorizer;
 use super::expression::{Expression, Name};
 use super::policy::Policy;
-use crate::oversight::Oversight;
-use crate::recording::Subject;
+use crate::report::options::EvalOptions;
+use crate::report::recording::Subject;
 
 /// The documents that expressions are evaluated on.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Inputs<'a> {
     pub(super) namespace: Node<'a>,
     /// Absent where expressions may not ask.
     pub(super) authorizer: Option<&'a HostAuthorizer<'a>>,
-    pub(super) oversight: Oversight<'a>,
+    pub(super) eval: EvalOptions<'a>,
 }
 
 /// The answer of an expression.
@@ -73,7 +73,7 @@ impl<'a> Session<'a> {
     }
 
     fn pay(&mut self, cost: u64) -> Result<(), OutOfBudget> {
-        if let Some(spent) = self.scope.inputs.oversight.spent {
+        if let Some(spent) = self.scope.inputs.eval.spent {
             spent.set(spent.get().saturating_add(cost));
         }
         self.remaining = self.remaining.checked_sub(cost).ok_or(OutOfBudget)?;
@@ -129,7 +129,7 @@ impl<'a> Scope<'a> {
     }
 
     fn run(&'a self, expression: &'a Expression) -> (Result<Value<'a>, EvalError>, u64) {
-        let Oversight { recording, deadline, spent: _ } = self.inputs.oversight;
+        let EvalOptions { recording, deadline, spent: _ } = self.inputs.eval;
         let mut evaluation = Evaluation::new(self.inputs.arena);
         if let Some(deadline) = deadline {
             // An expression without rounds would not notice.

@@ -8,8 +8,8 @@ use admit_apimachinery::selector::LabelSelector;
 use serde_json::Value;
 
 use super::{NO_SIDE_EFFECTS, REVIEW_VERSIONS};
-use crate::decode::{DecodeError, Fields};
 use crate::matching::{LabelValues, label_selector};
+use crate::read::decode::{DecodeError, Fields};
 use crate::vap::Stored;
 
 pub(super) struct Allowances {

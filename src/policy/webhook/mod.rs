@@ -5,7 +5,6 @@
 //! policies.
 
 mod allowances;
-mod client;
 
 use std::collections::HashSet;
 
@@ -14,13 +13,12 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::{go, names};
 use serde_json::Value;
 
-pub(crate) use self::client::check as check_client;
-pub use self::client::{Client, Service};
+pub use crate::read::webhook_client::{Client, Service};
 
 use self::allowances::Allowances;
-use crate::decode::{DecodeError, Fields};
 use crate::matching::MatchResources;
-use crate::meta;
+use crate::read::decode::{DecodeError, Fields};
+use crate::schema::metadata::configuration;
 use crate::vap::{FailurePolicy, MatchConditions};
 
 /// Versions of AdmissionReview that a webhook may understand.
@@ -92,7 +90,7 @@ impl Webhook {
         match read {
             Ok(Some(webhook)) if reader.errors.is_empty() => Ok(webhook),
             Ok(_) => Err(reader.errors.into_vec()),
-            Err(error) => Err(vec![meta::wrong_type(&error)]),
+            Err(error) => Err(vec![configuration::wrong_type(&error)]),
         }
     }
 }
@@ -112,13 +110,13 @@ impl Reader {
         match self.configuration(document) {
             Ok(webhooks) if self.errors.is_empty() => Ok(Configuration { webhooks }),
             Ok(_) => Err(self.errors.into_vec()),
-            Err(error) => Err(vec![meta::wrong_type(&error)]),
+            Err(error) => Err(vec![configuration::wrong_type(&error)]),
         }
     }
 
     fn configuration(&mut self, document: &Value) -> Result<Vec<Webhook>, DecodeError> {
         let fields = Fields::of(document, "")?;
-        meta::name(&fields, &mut self.errors)?;
+        configuration::name(&fields, &mut self.errors)?;
         let items = fields.list("webhooks")?;
         let mut names: HashSet<String> = HashSet::with_capacity(items.len());
         let mut webhooks = Vec::with_capacity(items.len());

@@ -9,8 +9,8 @@ use admit_apimachinery::{go, names};
 use super::certificates;
 use super::demands::Demands;
 use crate::crd::definition::Conversion;
-use crate::path::Path;
-use crate::webhook;
+use crate::read::path::Path;
+use crate::read::webhook_client;
 
 pub(super) fn validate(
     conversion: &Conversion,
@@ -41,7 +41,7 @@ pub(super) fn validate(
     match declared.client {
         None => errors.push(FieldError::required(client_at, "required when strategy is set to Webhook")),
         Some(client) => {
-            webhook::check_client(client.url.as_deref(), client.service.as_ref(), &client_at, errors);
+            webhook_client::check(client.url.as_deref(), client.service.as_ref(), &client_at, errors);
             if let Some(bundle) = client.ca_bundle.as_deref().filter(|_| demands.ca_bundle)
                 && let Some(problem) = certificates::problem(bundle)
             {

@@ -6,8 +6,8 @@ use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Map, Value};
 
 use crate::crd::rules::{Limits, RuleTree, Subject};
-use crate::oversight::Pace;
-use crate::path::Path;
+use crate::deadline::Pace;
+use crate::read::path::Path;
 use crate::schema::metadata::{self, Malformed};
 use crate::schema::prune::{is_meta_field, prune_as};
 use crate::schema::{AdditionalProperties, Schema, validate};

@@ -8,7 +8,7 @@ use admit_apimachinery::go;
 use super::demands::Demands;
 use super::internal;
 use super::openapi::Node;
-use crate::path::Path;
+use crate::read::path::Path;
 use crate::schema::{ListType, MapType, Schema, SchemaType, Unsupported};
 
 pub(super) fn validate(node: &Node<'_>, demands: &Demands, errors: &mut FieldErrors) {

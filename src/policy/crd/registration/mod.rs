@@ -26,7 +26,7 @@ use serde_json::Value;
 use self::versions::has_unsupported;
 use super::approval::Approval;
 use super::definition::{API_APPROVED, Definition, Names, Scope, Version};
-use crate::path::Path;
+use crate::read::path::Path;
 use crate::schema::metadata;
 
 /// Everything for which a definition would be refused: a new one, or one that replaces another. `manifest` is what the

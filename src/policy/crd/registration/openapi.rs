@@ -9,7 +9,7 @@ use admit_cel::PatternSum;
 
 use super::demands::Demands;
 use super::{lists, rules};
-use crate::path::Path;
+use crate::read::path::Path;
 use crate::schema::{AdditionalProperties, ListType, Schema, SchemaType, Unsupported};
 
 /// A node of the schema with what its ancestors say about it.

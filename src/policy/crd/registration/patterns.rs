@@ -6,8 +6,8 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_cel::PatternSum;
 
 use crate::crd::Definition;
-use crate::oversight::checkpoint;
-use crate::path::Path;
+use crate::deadline::checkpoint;
+use crate::read::path::Path;
 use crate::schema::{Schema, Unsupported};
 
 /// The first pattern that there is no room for. Those after it are not compiled, nor may anything else do it. The API server has

@@ -11,7 +11,7 @@ use super::openapi::{Context, Node};
 use crate::crd::field_path;
 use crate::crd::rules::compile::{CompiledRule, Modes, RuleEnv};
 use crate::crd::rules::decl;
-use crate::path::Path;
+use crate::read::path::Path;
 use crate::schema::{Reason, Rule, Schema, SchemaType};
 
 /// How often a rule of a node can run on one object; none where nothing bounds it.

@@ -4,7 +4,7 @@
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
 
-use crate::path::Path;
+use crate::read::path::Path;
 use crate::schema::{AdditionalProperties, Checks, Schema, SchemaType};
 
 /// All violations, sorted by their text.

@@ -14,7 +14,7 @@ use super::internal::{self, Hoisted};
 use super::{defaults, openapi, rules, structural};
 use crate::crd::definition::{Definition, PrinterColumn, ScalePaths, Version};
 use crate::crd::field_path::{self, Subscripts};
-use crate::path::Path;
+use crate::read::path::Path;
 use crate::schema::{Schema, SchemaType, Unsupported};
 
 /// What all versions have alike; the API server moves it to the top of the definition.

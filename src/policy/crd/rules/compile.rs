@@ -6,7 +6,7 @@ use admit_cel::{Checked, DeclType, Env, Mode, PatternSum, Program, SizeHints, Ty
 
 use super::decl::MAX_REQUEST_SIZE;
 use crate::crd::field_path::{self, Subscripts};
-use crate::oversight::checkpoint;
+use crate::deadline::checkpoint;
 use crate::schema::{Rule, Schema};
 
 /// The release whose rules are followed.

@@ -10,8 +10,8 @@ use serde_json::Value as Json;
 use super::message::{result_text, rule_text, static_message};
 use super::tree::{PlacedRule, RuleNode, RuleTree};
 use super::variables::{NodeVariables, RuleVariables};
-use crate::path::Path;
-use crate::recording::{self, ExpressionId, Recording};
+use crate::read::path::Path;
+use crate::report::recording::{self, ExpressionId, Recording};
 use crate::schema::correlate::{Correlated, Items, MapListIndex};
 use crate::schema::{Reason, Rule, Schema, SchemaType};
 

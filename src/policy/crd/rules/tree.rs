@@ -7,7 +7,7 @@ use admit_cel::Program;
 
 use super::compile::{CompiledRule, Modes, RuleEnv};
 use super::decl;
-use crate::path::Path;
+use crate::read::path::Path;
 use crate::schema::{Rule, Schema};
 
 /// The compiled rules of a schema.

@@ -1,6 +1,7 @@
 //! Reads ObjectMeta and TypeMeta of the root and of embedded resources as the API server's types do: unknown fields
 //! are dropped and reported, values validated.
 
+pub(crate) mod configuration;
 mod validate;
 
 use admit_apimachinery::field_error::FieldError;
@@ -10,8 +11,8 @@ use serde_json::{Map, Value};
 pub use validate::{validate, validate_object_meta};
 
 use super::Schema;
-use crate::oversight::Pace;
-use crate::path::Path;
+use crate::deadline::Pace;
+use crate::read::path::Path;
 use admit_apimachinery::bounded::Paths;
 
 /// What a field of ObjectMeta holds.

@@ -6,8 +6,8 @@ use admit_apimachinery::{go, labels, names};
 use serde_json::{Map, Value};
 
 use super::{OBJECT_META, check_shape};
-use crate::oversight::Pace;
-use crate::path::Path;
+use crate::deadline::Pace;
+use crate::read::path::Path;
 use crate::schema::Schema;
 
 /// Bytes that the keys and values of all annotations may have together.

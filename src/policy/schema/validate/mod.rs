@@ -18,8 +18,8 @@ use self::outcome::Outcome;
 use super::correlate::{Correlated, Items};
 use super::list_type::has_repeated;
 use super::{AdditionalProperties, Schema, SchemaType, format, prune};
-use crate::oversight::Pace;
-use crate::path::Path;
+use crate::deadline::Pace;
+use crate::read::path::Path;
 
 /// Validates `value`, found at `prefix` in its document. Paths inside messages start at `value`, those of the errors
 /// at the document, as the API server prints them for a status or a default. Ends when its time is over.

@@ -6,7 +6,7 @@ use admit_apimachinery::findings::Room;
 use admit_apimachinery::go;
 use serde_json::Value;
 
-use crate::path::Path;
+use crate::read::path::Path;
 
 /// A path as the validator's messages write it: properties and map entries alike after a point, also the first one
 /// below the document when it is a map entry or missing.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use admit_policy::Oversight;
+use admit_policy::EvalOptions;
 use admit_policy::crd::{CompiledCrd, Write, Written};
 use admit_policy::json;
 use serde_json::{Map, Value, json};
@@ -150,7 +150,7 @@ impl Server {
             version,
             old: old.as_ref(),
             status: op == "updateStatus",
-            oversight: Oversight::default(),
+            eval: EvalOptions::default(),
         };
         let Written { mut object, errors, warnings: told, interrupted: _ } = write.decide(body);
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];

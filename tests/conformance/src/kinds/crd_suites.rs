@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use admit_apimachinery::yaml;
-use admit_policy::Oversight;
+use admit_policy::EvalOptions;
 use admit_policy::crd::{CompiledCrd, Scope, Write, Written};
 use serde_json::{Value, json};
 
@@ -156,7 +156,7 @@ impl SuiteCase {
             version,
             old: old.as_ref(),
             status: name.ends_with("Status"),
-            oversight: Oversight::default(),
+            eval: EvalOptions::default(),
         };
         let Written { mut object, errors, warnings: told, interrupted: _ } = write.decide(&body);
         let accepted = step.get("outcome").and_then(Value::as_u64).is_some_and(|code| code < 300);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use admit_policy::Oversight;
+use admit_policy::EvalOptions;
 use admit_policy::crd::{CompiledCrd, Write, Written};
 use admit_policy::manifest;
 use serde_json::Value;
@@ -70,7 +70,7 @@ impl Case for Update {
             version,
             old: old.as_ref(),
             status: false,
-            oversight: Oversight::default(),
+            eval: EvalOptions::default(),
         };
         let Written { mut object, errors, warnings: told, interrupted: _ } = write.decide(&body);
         let accepted = self.row.get("outcome").and_then(Value::as_u64).is_some_and(|code| code < 300);

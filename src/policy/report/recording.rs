@@ -1,0 +1,190 @@
+//! Records what expressions did while requests were decided and objects validated: values of their parts, for
+//! explanations, and branches taken, for test coverage.
+//!
+//! A [`Recording`] is passed to [`PolicySet::decide_recorded`](crate::PolicySet::decide_recorded), to the
+//! [`ValidateOptions`](crate::crd::ValidateOptions) of a custom resource, or to
+//! [`suite::run_recorded`](crate::tools::suite::run_recorded), any number of times, and read afterwards. Verdicts, messages
+//! and costs are those of a decision without one. Expressions that were never evaluated are not in it:
+//! [`Policy::expressions`](crate::vap::Policy::expressions) and
+//! [`CrdVersion::expressions`](crate::crd::CrdVersion::expressions) list all of them.
+
+use std::cell::RefCell;
+
+use admit_cel::source::Span;
+use admit_cel::{Coverage, EvalError, Evaluation, Program, Trace, Value, Variables};
+use indexmap::IndexMap;
+
+/// Identifies an expression by its document's name and its path there, whatever file it is in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExpressionId {
+    pub origin: Origin,
+    /// As field errors name it: `spec.validations[0].expression`, or
+    /// `spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule`.
+    pub path: String,
+}
+
+/// The document that an expression stands in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Origin {
+    /// A ValidatingAdmissionPolicy.
+    Policy { name: String },
+    /// A version of a CustomResourceDefinition.
+    Definition { name: String, version: String },
+}
+
+impl ExpressionId {
+    /// The expression at a place below this one.
+    pub(crate) fn below(&self, path: &str) -> Self {
+        Self { origin: self.origin.clone(), path: format!("{}.{path}", self.path) }
+    }
+}
+
+/// An expression of a policy or a definition.
+#[derive(Clone, Debug)]
+pub struct Expression<'p> {
+    pub id: ExpressionId,
+    /// The text that spans refer to: without the spaces around it, where Kubernetes takes these off.
+    pub text: &'p str,
+    pub program: &'p Program,
+}
+
+/// How much to keep of each expression.
+#[derive(Clone, Copy, Debug)]
+pub struct Keep {
+    /// Evaluations whose traces are kept, the first ones; none for coverage alone.
+    pub traces: usize,
+    /// Outcomes in one trace.
+    pub outcomes: usize,
+    /// Bytes of the text of one value.
+    pub value_bytes: usize,
+}
+
+/// Gathers what evaluations do.
+#[derive(Debug)]
+pub struct Recording {
+    keep: Keep,
+    recorded: RefCell<IndexMap<ExpressionId, Recorded>>,
+}
+
+/// The recorded evaluations of one expression.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    pub text: String,
+    pub coverage: Coverage,
+    pub evaluations: u64,
+    /// Of the costliest evaluation.
+    pub cost: u64,
+    pub traces: Vec<RecordedTrace>,
+}
+
+/// One recorded evaluation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedTrace {
+    /// The path in the object at which a rule was evaluated, `<nil>` for the object itself; empty for policies.
+    pub at: String,
+    pub cost: u64,
+    /// A value in CEL's notation, shortened, or the text of an error.
+    pub outcome: Result<String, String>,
+    /// The parts of the expression in the order of their completion, the whole last.
+    pub parts: Vec<RecordedOutcome>,
+    /// How many outcomes came after those that were kept.
+    pub omitted: u64,
+}
+
+/// The value or error of one part of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedOutcome {
+    pub span: Span,
+    /// Inside macros: the round of every macro around it, counted from 0, outermost first.
+    pub rounds: Box<[u32]>,
+    pub outcome: Result<String, String>,
+}
+
+impl Keep {
+    /// Which branches were taken, and nothing of the values.
+    pub const COVERAGE: Self = Self { traces: 0, outcomes: 0, value_bytes: 0 };
+    /// Enough to explain a decision to a person.
+    pub const TRACES: Self = Self { traces: 32, outcomes: 2_000, value_bytes: 240 };
+}
+
+impl Recording {
+    #[must_use]
+    pub fn new(keep: Keep) -> Self {
+        Self { keep, recorded: RefCell::default() }
+    }
+
+    /// Returns the recorded evaluations, in the order in which expressions were first evaluated.
+    #[must_use]
+    pub fn finish(self) -> IndexMap<ExpressionId, Recorded> {
+        self.recorded.into_inner()
+    }
+
+    /// Evaluates and records. A policy's expression may have its variables evaluated meanwhile, which are recorded too.
+    pub(crate) fn eval<'a>(
+        &self,
+        subject: &Subject<'_>,
+        program: &'a Program,
+        variables: &dyn Variables<'a>,
+        cx: &mut Evaluation<'a>,
+    ) -> Result<Value<'a>, EvalError> {
+        let mut coverage = Coverage::new(program);
+        let mut trace = Trace::new(self.keep.outcomes);
+        let outcome = if self.keep.outcomes == 0 {
+            program.observe(variables, cx, &mut coverage)
+        } else {
+            program.observe(variables, cx, &mut (&mut coverage, &mut trace))
+        };
+        let mut recorded = self.recorded.borrow_mut();
+        let entry = recorded.entry((subject.id)()).or_insert_with(|| Recorded {
+            text: subject.text.to_owned(),
+            coverage: Coverage::new(program),
+            evaluations: 0,
+            cost: 0,
+            traces: Vec::new(),
+        });
+        entry.coverage.merge(&coverage);
+        entry.evaluations = entry.evaluations.saturating_add(1);
+        entry.cost = entry.cost.max(cx.cost());
+        if entry.traces.len() < self.keep.traces {
+            let at = (subject.at)();
+            entry.traces.push(self.trace(at, cx.cost(), &outcome, &trace));
+        }
+        outcome
+    }
+
+    fn trace(
+        &self,
+        at: String,
+        cost: u64,
+        outcome: &Result<Value<'_>, EvalError>,
+        trace: &Trace<'_>,
+    ) -> RecordedTrace {
+        let parts = trace.entries().iter().map(|entry| RecordedOutcome {
+            span: entry.span,
+            rounds: entry.rounds.clone(),
+            outcome: self.shown(&entry.outcome),
+        });
+        RecordedTrace {
+            at,
+            cost,
+            outcome: self.shown(outcome),
+            parts: parts.collect(),
+            omitted: trace.omitted(),
+        }
+    }
+
+    fn shown(&self, outcome: &Result<Value<'_>, EvalError>) -> Result<String, String> {
+        match outcome {
+            Ok(value) => Ok(value.preview(self.keep.value_bytes)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// The expression that is evaluated, and on what; made to text only where something is recorded.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'s> {
+    pub(crate) id: &'s dyn Fn() -> ExpressionId,
+    pub(crate) text: &'s str,
+    pub(crate) at: &'s dyn Fn() -> String,
+}

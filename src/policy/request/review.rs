@@ -1,0 +1,152 @@
+//! Parses an AdmissionReview of `admission.k8s.io`: its envelope is decoded, the objects in it are not.
+//!
+//! The text is parsed into an arena by the CEL engine's own reader, whose nodes expressions walk. What that reader
+//! rejects is parsed again by [`json`], which produces kube-apiserver's error messages and reports duplicate fields:
+//! so the fast reader need only be right about what it accepts.
+
+use admit_cel::document::{DuplicateKeys, parse};
+use admit_cel::{Node, ReadLimits};
+use bumpalo::Bump;
+use serde_json::{Map, Value};
+
+use crate::read::json::{self, JsonError, Repeats};
+use crate::read::object::Object;
+
+/// The memory that a text is parsed into, freed together with everything that was read into it.
+#[derive(Debug, Default)]
+pub struct Arena(Bump);
+
+impl Arena {
+    /// Room for so many bytes is taken at once: what more is needed, a large text takes as it goes.
+    const MOST_AT_ONCE: usize = 64 * 1024;
+
+    /// An arena with room for a text of `length` bytes, laid out: about thrice as many.
+    #[must_use]
+    pub fn for_text(length: usize) -> Self {
+        Self(Bump::with_capacity(length.saturating_mul(3).min(Self::MOST_AT_ONCE)))
+    }
+}
+
+/// A review with its objects apart.
+#[derive(Clone, Debug)]
+pub struct Review<'d> {
+    /// The document without the objects of its request.
+    pub envelope: Value,
+    pub object: Option<Object<'d>>,
+    pub old_object: Option<Object<'d>>,
+    pub options: Option<Object<'d>>,
+}
+
+/// Why a text is no review.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoReview {
+    /// In the words of Go's `encoding/json`.
+    Syntax(String),
+    /// It may be sound, and holds more than is taken.
+    TooMuch(String),
+    /// Fields that stand twice or more in one object; at least one.
+    Duplicates(Repeats),
+}
+
+impl<'d> Review<'d> {
+    /// Reads `text`.
+    ///
+    /// # Errors
+    /// For text that is not JSON, nests too deep or repeats a field.
+    pub fn read(arena: &'d Arena, text: &'d [u8]) -> Result<Self, NoReview> {
+        let limits = ReadLimits {
+            // Whoever received it has bounded its length, and with it all that is in it.
+            max_bytes: text.len(),
+            max_values: text.len(),
+            duplicate_keys: DuplicateKeys::Refuse,
+            ..ReadLimits::default()
+        };
+        match parse(&arena.0, text, &limits) {
+            Ok(document) => Self::laid_out(document),
+            Err(_) => Self::again(text),
+        }
+    }
+
+    fn again(text: &[u8]) -> Result<Self, NoReview> {
+        let document = json::parse(text).map_err(|error| match error {
+            JsonError::Syntax(why) => NoReview::Syntax(why),
+            JsonError::TooHeavy(limit) => NoReview::TooMuch(limit.to_string()),
+        })?;
+        if document.duplicates.is_empty() {
+            Ok(Self::of(document.value))
+        } else {
+            Err(NoReview::Duplicates(document.duplicates))
+        }
+    }
+
+    /// A decoded review. Its objects are moved, not copied.
+    pub fn of(mut review: Value) -> Self {
+        let mut take = |key: &str| {
+            let taken = review.get_mut("request")?.as_object_mut()?.remove(key)?;
+            (!taken.is_null()).then(|| Object::from(taken))
+        };
+        let (object, old_object, options) = (take("object"), take("oldObject"), take("options"));
+        Self { envelope: review, object, old_object, options }
+    }
+
+    fn laid_out(document: Node<'d>) -> Result<Self, NoReview> {
+        let mut review = Self { envelope: Value::Null, object: None, old_object: None, options: None };
+        let mut left = MAX_ENVELOPE;
+        let Node::Map(fields) = document else {
+            return Ok(Self { envelope: copied(document, &mut left)?, ..review });
+        };
+        let mut envelope = Map::with_capacity(fields.len().min(MAX_ENVELOPE));
+        for (name, node) in fields.iter() {
+            let value = match (name, node) {
+                ("request", Node::Map(_)) => review.laid_out_request(node, &mut left)?,
+                _ => copied(node, &mut left)?,
+            };
+            envelope.insert(name.to_owned(), value);
+        }
+        review.envelope = Value::Object(envelope);
+        Ok(review)
+    }
+
+    /// The request without its objects.
+    fn laid_out_request(&mut self, request: Node<'d>, left: &mut usize) -> Result<Value, NoReview> {
+        let Node::Map(fields) = request else { return copied(request, left) };
+        let mut rest = Map::with_capacity(fields.len().min(MAX_ENVELOPE));
+        for (name, node) in fields.iter() {
+            let place = match name {
+                "object" => &mut self.object,
+                "oldObject" => &mut self.old_object,
+                "options" => &mut self.options,
+                _ => {
+                    rest.insert(name.to_owned(), copied(node, left)?);
+                    continue;
+                }
+            };
+            *place = (!matches!(node, Node::Null)).then_some(Object::Seen(node));
+        }
+        Ok(Value::Object(rest))
+    }
+}
+
+/// Values of a review outside of its objects, which are copied out of the arena. An API server sends a few dozen, and
+/// what a caller's groups and extra data come to.
+const MAX_ENVELOPE: usize = 100_000;
+
+/// `node` as a value of its own, if there are no more values in it than are left.
+fn copied(node: Node<'_>, left: &mut usize) -> Result<Value, NoReview> {
+    if counted(node, left) {
+        return Ok(node.to_json());
+    }
+    let why = format!("the review holds more than {MAX_ENVELOPE} values outside of its objects");
+    Err(NoReview::TooMuch(why))
+}
+
+/// Takes the values of `node` from what is left. Its depth is bounded by the reader.
+fn counted(node: Node<'_>, left: &mut usize) -> bool {
+    let Some(rest) = left.checked_sub(1) else { return false };
+    *left = rest;
+    match node {
+        Node::List(items) => items.iter().all(|item| counted(item, left)),
+        Node::Map(fields) => fields.iter().all(|(_, node)| counted(node, left)),
+        _ => true,
+    }
+}

@@ -1,0 +1,46 @@
+//! What a server knows of built-in kinds: their defaults, strict decoding, validation and patches. The callers bring it; this
+//! package has no tables of built-in kinds.
+
+use std::fmt::Debug;
+
+use serde_json::Value;
+
+use crate::crd::ScalePaths;
+use crate::report::decision::Status;
+use crate::request::GroupVersionKind;
+
+/// A server's handling of built-in kinds before admission: defaults, strict decoding and validation.
+pub trait Builtins: Sync + Debug {
+    /// What `kubectl apply` makes of `live` by a manifest, where it applied `last` before; none where nothing is known of
+    /// the kind.
+    fn applied(&self, manifest: &Value, live: &Value, last: &Value) -> Option<Value>;
+
+    /// What a strategic merge patch makes of `object`, or why it cannot be applied; none where nothing is known of the
+    /// kind.
+    fn patched(&self, object: &Value, patch: &Value) -> Option<Result<Value, String>>;
+
+    /// The Scale of an object: of a custom resource by the paths of its definition; none where objects of the kind are
+    /// not scaled.
+    fn scale(&self, object: &Value, paths: Option<&ScalePaths>) -> Option<Value>;
+
+    /// A write of `new` over `old`, or of its status alone; none where nothing is known of the kind.
+    fn prepare(&self, new: &Value, old: Option<&Value>, status: bool) -> Option<Prepared>;
+
+    /// The kind of a resource, the first where a group or version of `*` leaves several; none where nothing is known of it.
+    fn kind_of(&self, group: &str, version: &str, resource: &str) -> Option<GroupVersionKind>;
+}
+
+/// An object on its way to the policies.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The object with defaults.
+    pub object: Value,
+    /// The old object, as a server reads it back from its store.
+    pub old: Option<Value>,
+    /// Errors of strict decoding: `unknown field "spec.bogus"`.
+    pub strict: Vec<String>,
+    /// The server's refusal of the object before policies are asked, if any.
+    pub refusal: Option<Status>,
+    /// Texts for the client.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,173 @@
+//! Loads the documents of manifest files into a [`PolicySet`], and reports every mistake in any of them with its
+//! location.
+
+use std::collections::HashMap;
+
+use admit_apimachinery::suggest::did_you_mean;
+use serde_json::Value;
+
+use crate::read::manifest::{self, Document, LoadError};
+use crate::request::GroupVersionKind;
+use crate::set::strict::{self, UnknownField};
+use crate::set::{LoadErrorKind, PolicySet};
+
+/// Options that relax the checks of loading.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct LoadOptions {
+    /// Skip objects of kinds that no policy uses; otherwise they are an error.
+    pub ignore_unknown: bool,
+}
+
+impl PolicySet {
+    /// Compiles policies, bindings, CRDs, and the objects that policies use as params. Test suites are skipped, as
+    /// are kustomize's own files and the API server's admission configuration, so that a folder can hold all of them.
+    ///
+    /// # Errors
+    /// Every mistake of every document; none is loaded then.
+    pub fn load<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Result<Self, Vec<LoadError>> {
+        Self::load_with(documents, LoadOptions::default())
+    }
+
+    /// Like [`Self::load`], with `options`.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn load_with<'a>(
+        documents: impl IntoIterator<Item = &'a Document>,
+        options: LoadOptions,
+    ) -> Result<Self, Vec<LoadError>> {
+        let mut errors = Vec::new();
+        let set = Self::compiled(documents, options, &mut errors);
+        if errors.is_empty() { Ok(set) } else { Err(errors) }
+    }
+
+    /// Like [`Self::load`], from files, each with its name and text.
+    ///
+    /// # Errors
+    /// Every mistake of every document, and of every file the first in its syntax.
+    pub fn load_files<'f>(
+        files: impl IntoIterator<Item = (&'f str, &'f str)>,
+        options: LoadOptions,
+    ) -> Result<Self, Vec<LoadError>> {
+        let (mut documents, mut errors) = (Vec::new(), Vec::new());
+        for (name, text) in files {
+            match manifest::read(name, text) {
+                Ok(found) => documents.extend(found),
+                Err(found) => errors.extend(found),
+            }
+        }
+        let set = Self::compiled(&documents, options, &mut errors);
+        if errors.is_empty() {
+            return Ok(set);
+        }
+        errors.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
+        Err(errors)
+    }
+
+    fn compiled<'a>(
+        documents: impl IntoIterator<Item = &'a Document>,
+        options: LoadOptions,
+        errors: &mut Vec<LoadError>,
+    ) -> Self {
+        let mut builder = Self::builder();
+        // Objects that are there twice, which matters only where they are params.
+        let mut repeated: Vec<(&Document, LoadErrorKind)> = Vec::new();
+        // By the builder's number: documents that it counts, in order.
+        let mut counted: Vec<&Document> = Vec::new();
+        for document in documents {
+            if is_aside(document) || options.ignore_unknown && kind_of(document).kind.is_empty() {
+                continue;
+            }
+            counted.push(document);
+            let unknown = unknown_fields(document).into_iter().filter(|field| field.refused);
+            errors.extend(unknown.map(|field| unknown_field(document, field)));
+            if let Err(kinds) = builder.add(&document.value) {
+                let (twice, others): (Vec<_>, Vec<_>) =
+                    kinds.into_iter().partition(|kind| matches!(kind, LoadErrorKind::Duplicate(_)));
+                errors.extend(others.iter().map(|kind| placed(document, kind)));
+                repeated.extend(twice.into_iter().map(|kind| (document, kind)));
+            }
+        }
+        repeated.retain(|(document, _)| !options.ignore_unknown || builder.is_of_use(&kind_of(document)));
+        let mut firsts = HashMap::new();
+        if !repeated.is_empty() {
+            for document in &counted {
+                firsts.entry(identity(document)).or_insert(document);
+            }
+        }
+        errors.extend(repeated.iter().map(|(document, kind)| {
+            let mut error = placed(document, kind);
+            if let Some(first) = firsts.get(&identity(document)) {
+                let line = first.position("").line;
+                error.message.push_str(&format!(", at {}:{line}", first.file));
+            }
+            error
+        }));
+        // With a policy missing, its params would seem to be of no use.
+        if errors.is_empty() && !options.ignore_unknown {
+            let unused = builder.unused();
+            errors.extend(unused.filter_map(|(number, kind)| Some(placed(counted.get(number)?, &kind))));
+        }
+        builder.finish()
+    }
+}
+
+/// Without a name where the document does not say what it is.
+fn kind_of(document: &Document) -> GroupVersionKind {
+    let text = |key: &str| document.value.get(key).and_then(Value::as_str).unwrap_or_default();
+    match (text("apiVersion"), text("kind")) {
+        ("", _) => GroupVersionKind::new("", "", ""),
+        (api_version, kind) => GroupVersionKind::from_api_version(api_version, kind),
+    }
+}
+
+/// What tells documents apart.
+fn identity(document: &Document) -> (String, String, String, String) {
+    let GroupVersionKind { group, kind, .. } = kind_of(document);
+    let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    (group, kind, text("/metadata/namespace").to_owned(), text("/metadata/name").to_owned())
+}
+
+/// The fields that the kind of `document` does not have.
+pub(crate) fn unknown_fields(document: &Document) -> Vec<UnknownField> {
+    let kind = kind_of(document);
+    strict::unknown_fields(&kind.group, &kind.kind, &document.value)
+}
+
+/// Whether `document` is a test suite, by its `apiVersion` and `kind`.
+pub(crate) fn is_suite(document: &Value) -> bool {
+    let text = |key: &str| document.get(key).and_then(Value::as_str).unwrap_or_default();
+    text("kind") == "Suite" && text("apiVersion").starts_with("admit/")
+}
+
+fn is_aside(document: &Document) -> bool {
+    let api_version = document.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    let group = api_version.split('/').next().unwrap_or_default();
+    is_suite(&document.value)
+        || matches!(group, "kustomize.config.k8s.io" | "apiserver.config.k8s.io" | "apiserver.k8s.io")
+}
+
+fn unknown_field(document: &Document, UnknownField { path, nearest, .. }: UnknownField) -> LoadError {
+    let mut error = placed(document, &LoadErrorKind::UnknownField(path));
+    if nearest.is_some() {
+        error.message.push_str(&format!("; {}", did_you_mean(nearest)));
+    }
+    error
+}
+
+fn placed(document: &Document, kind: &LoadErrorKind) -> LoadError {
+    match kind {
+        LoadErrorKind::Field(error) => document.error(error),
+        LoadErrorKind::UnknownField(field) => LoadError {
+            field: field.clone(),
+            position: document.position(field),
+            ..document.mistake(kind.to_string())
+        },
+        LoadErrorKind::NoKind
+        | LoadErrorKind::Mutating(_)
+        | LoadErrorKind::Version(..)
+        | LoadErrorKind::UnknownKind(_)
+        | LoadErrorKind::NoSuchKind(..)
+        | LoadErrorKind::Duplicate(_) => document.mistake(kind.to_string()),
+    }
+}

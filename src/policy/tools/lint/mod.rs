@@ -1,0 +1,226 @@
+//! Finds mistakes, and parts without effect, in policies and CRDs, without any request.
+//!
+//! ```text
+//! documents ──lint──► Report { findings: refusals (errors), what does nothing or is likely a mistake (warnings)
+//!                              costs: the estimate of every rule, and the fields whose missing bound causes it }
+//! ```
+//!
+//! | code | finds |
+//! |---|---|
+//! | `refused` | what kube-apiserver would not store, in its words |
+//! | `unused-variable`, `unused-params` | a variable or paramKind that no expression names |
+//! | `constant-rule` | a rule or condition whose answer no object changes |
+//! | `unknown-field` | a field of a schema that a server drops without a word |
+//! | `unchecked-format` | a format that no server checks, in the words of its warning |
+//! | `rule-not-run` | a rule that stands where no server looks for it |
+//! | `cel-in-message` | an expression written where only text is shown |
+//! | `no-binding`, `no-policy`, `binding-matches-nothing`, `params-not-bound` | bindings and policies that miss each other |
+//! | `matches-nothing` | a resource that its group does not have; rules and selectors that leave nothing; kinds that no policy is asked about |
+//! | `type-check` | expressions that do not fit the types of the objects, in the words of the policy's status |
+//! | `not-type-checked` | kinds whose types are not known (a note) |
+
+mod bindings;
+pub mod cost;
+mod definitions;
+mod logic;
+mod meant;
+mod message;
+mod nothing;
+mod policies;
+mod resources;
+mod types;
+mod unbound;
+mod values;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use self::cost::{Cause, RuleCost};
+use self::meant::ByPlace;
+use crate::crd::{CompiledCrd, Definition};
+use crate::read::manifest::{Document, LoadError, Position};
+use crate::report::recording::Expression;
+use crate::set::PolicySet;
+use crate::set::load::LoadOptions;
+use crate::vap::{Binding, Policy, Types};
+
+/// The codes of all findings that a server would not refuse, each with a short description.
+pub const CODES: [(&str, &str); 14] = [
+    ("unused-variable", "No expression uses the variable."),
+    ("unused-params", "No expression uses the params."),
+    ("constant-rule", "The answer is the same for every object."),
+    ("unknown-field", "Servers drop the field without a word."),
+    ("unchecked-format", "No server checks values against the format."),
+    ("rule-not-run", "The rule stands where no server looks for rules."),
+    ("cel-in-message", "An expression stands where only text is shown."),
+    ("no-binding", "No binding names the policy."),
+    ("no-policy", "The binding names no policy."),
+    ("binding-matches-nothing", "No request matches both the policy and the binding."),
+    ("params-not-bound", "Policy and binding do not agree on params."),
+    ("matches-nothing", "No request can match."),
+    ("type-check", "The expression does not fit the types of the objects that the policy speaks about."),
+    ("not-type-checked", "The types of the objects are not known."),
+];
+
+/// The severity of a finding.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Severity {
+    /// For information only; nothing has to be fixed.
+    Note,
+    Warning,
+    /// A server would refuse the document.
+    Error,
+}
+
+/// One mistake, or one part without effect.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Finding {
+    /// Which kind of finding: stable, `unused-variable`.
+    pub code: &'static str,
+    pub severity: Severity,
+    /// Its location and message.
+    pub mistake: LoadError,
+    /// Advice on how to fix it; may be empty.
+    pub help: String,
+}
+
+/// The estimate of one rule, with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlacedCost {
+    pub file: Arc<str>,
+    pub position: Position,
+    /// The definition's name and version.
+    pub definition: String,
+    pub version: String,
+    pub rule: RuleCost,
+}
+
+/// The result of a lint run.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// By place.
+    pub findings: Vec<Finding>,
+    /// In the order of the documents.
+    pub costs: Vec<PlacedCost>,
+}
+
+impl Severity {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What the documents that compile are.
+#[derive(Debug, Default)]
+struct Compiled<'d> {
+    policies: Vec<(&'d Document, Policy)>,
+    bindings: Vec<(&'d Document, Binding)>,
+    definitions: Vec<(&'d Document, Arc<CompiledCrd>)>,
+    /// Also those that a server would refuse: their names are known all the same.
+    named: Vec<Definition>,
+}
+
+impl<'d> Compiled<'d> {
+    fn of(documents: &'d [Document]) -> Self {
+        let mut compiled = Self::default();
+        for document in documents {
+            match document.value.get("kind").and_then(Value::as_str) {
+                Some("ValidatingAdmissionPolicy") => {
+                    compiled
+                        .policies
+                        .extend(Policy::compile(&document.value).ok().map(|made| (document, made)));
+                }
+                Some("ValidatingAdmissionPolicyBinding") => {
+                    compiled
+                        .bindings
+                        .extend(Binding::compile(&document.value).ok().map(|made| (document, made)));
+                }
+                Some("CustomResourceDefinition") => {
+                    compiled.named.extend(Definition::read(&document.value));
+                    let made = CompiledCrd::compile(&document.value);
+                    compiled.definitions.extend(made.ok().map(|made| (document, Arc::new(made))));
+                }
+                _ => {}
+            }
+        }
+        compiled
+    }
+}
+
+/// Checks `documents` together: bindings are looked up among them. `builtin` supplies the types of built-in kinds.
+pub fn lint(documents: &[Document], options: LoadOptions, builtin: &dyn Types) -> Report {
+    let mut report = Report::default();
+    for document in documents {
+        report.costs.extend(definitions::costs(document));
+        report.findings.extend(definitions::dropped(document));
+    }
+    let refusals = PolicySet::load_with(documents, options).err().unwrap_or_default();
+    let (by_rule, by_place) = (by_rule(&report.costs), ByPlace::of(documents));
+    report.findings.extend(refusals.into_iter().map(|mistake| refused(mistake, &by_rule, &by_place)));
+    let compiled = Compiled::of(documents);
+    for (document, policy) in &compiled.policies {
+        report.findings.extend(policies::lint(document, policy));
+    }
+    for (document, definition) in &compiled.definitions {
+        report.findings.extend(definitions::lint(document, definition));
+    }
+    report.findings.extend(bindings::lint(&compiled, documents, builtin));
+    report.findings.extend(types::lint(&compiled, builtin));
+    report.findings.sort_by(|a, b| {
+        let key = |finding: &Finding| (finding.mistake.file.clone(), finding.mistake.position);
+        key(a).cmp(&key(b))
+    });
+    report
+}
+
+/// The answer of a condition that is the same for every object.
+fn constant(expression: &Expression<'_>) -> Option<bool> {
+    unbound::constant(expression.program).or_else(|| logic::constant(expression.text))
+}
+
+/// The costs by file and rule, as [`below_schema`] names it: of several the first.
+fn by_rule(costs: &[PlacedCost]) -> HashMap<(&str, &str), &PlacedCost> {
+    let mut by_rule = HashMap::new();
+    for cost in costs {
+        if let Some(rule) = below_schema(&cost.rule.path) {
+            by_rule.entry((&*cost.file, rule)).or_insert(cost);
+        }
+    }
+    by_rule
+}
+
+/// A refusal; one for its cost is told with the bound that would help.
+fn refused(
+    mistake: LoadError,
+    by_rule: &HashMap<(&str, &str), &PlacedCost>,
+    documents: &ByPlace<'_>,
+) -> Finding {
+    let rule = below_schema(&mistake.field).filter(|_| mistake.message.contains("cost"));
+    let cost = rule.and_then(|rule| by_rule.get(&(&*mistake.file, rule)));
+    let help = match cost {
+        Some(cost) => cost.rule.advice(),
+        None => meant::help_for(&mistake, documents),
+    };
+    Finding { code: "refused", severity: Severity::Error, mistake, help }
+}
+
+/// The path of a rule within its schema: a server names what all versions share by another path.
+fn below_schema(path: &str) -> Option<&str> {
+    path.split_once("openAPIV3Schema").map(|(_, below)| below)
+}
+
+/// A warning about `field` of a document.
+fn warning(document: &Document, code: &'static str, field: &str, message: String, help: &str) -> Finding {
+    let mistake = LoadError {
+        position: document.position(field),
+        field: field.to_owned(),
+        ..document.mistake(message)
+    };
+    Finding { code, severity: Severity::Warning, mistake, help: help.to_owned() }
+}

@@ -1,0 +1,85 @@
+//! Checks policies: unused variables and params, constant rules and conditions, and expressions in messages.
+
+use serde_json::Value;
+
+use super::{Finding, constant, message, warning};
+use crate::read::manifest::Document;
+use crate::vap::Policy;
+
+pub(super) fn lint(document: &Document, policy: &Policy) -> Vec<Finding> {
+    let mut findings = unused_variables(document);
+    findings.extend(unused_params(document, policy));
+    findings.extend(constant_rules(document, policy));
+    findings.extend(messages(document));
+    findings
+}
+
+fn list<'d>(document: &'d Document, field: &str) -> &'d [Value] {
+    document.value.pointer(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// What nothing names can be taken away, and the policy still compiles.
+fn unused_variables(document: &Document) -> Vec<Finding> {
+    let unused = |index: usize| {
+        let mut without = document.value.clone();
+        let variables = without.pointer_mut("/spec/variables").and_then(Value::as_array_mut)?;
+        let variable = (index < variables.len()).then(|| variables.remove(index))?;
+        Policy::compile(&without).ok()?;
+        let name = variable.get("name").and_then(Value::as_str).unwrap_or_default();
+        let problem = format!("no expression uses `variables.{name}`");
+        let help = "take it out: it is never evaluated";
+        Some(warning(document, "unused-variable", &format!("spec.variables[{index}]"), problem, help))
+    };
+    (0..list(document, "/spec/variables").len()).filter_map(unused).collect()
+}
+
+fn unused_params(document: &Document, policy: &Policy) -> Option<Finding> {
+    policy.param_kind.as_ref()?;
+    let mut without = document.value.clone();
+    without.pointer_mut("/spec").and_then(Value::as_object_mut)?.shift_remove("paramKind");
+    Policy::compile(&without).ok()?;
+    let problem = "no expression uses `params`".to_owned();
+    let help = "without params in its namespace the policy may not be evaluated at all; take paramKind out";
+    Some(warning(document, "unused-params", "spec.paramKind", problem, help))
+}
+
+fn constant_rules(document: &Document, policy: &Policy) -> Vec<Finding> {
+    let conditioned = !list(document, "/spec/matchConditions").is_empty();
+    let finding = |path: &str, text: &str, answer: bool| {
+        let condition = path.starts_with("spec.matchConditions");
+        let (problem, help) = match (condition, answer) {
+            (true, true) => ("always holds", "take it out: it excludes nothing"),
+            (true, false) => ("never holds", "the policy is never evaluated"),
+            (false, true) => ("cannot be false", "it denies nothing"),
+            // Conditions that pick out what is forbidden need no more of a rule.
+            (false, false) if conditioned && text.trim() == "false" => return None,
+            (false, false) => ("cannot be true", "it denies everything that the policy matches"),
+        };
+        Some(warning(document, "constant-rule", path, format!("`{}` {problem}", text.trim()), help))
+    };
+    let is_rule = |path: &str| {
+        path.starts_with("spec.matchConditions")
+            || path.starts_with("spec.validations") && path.ends_with(".expression")
+    };
+    policy
+        .expressions()
+        .into_iter()
+        .filter(|expression| is_rule(&expression.id.path))
+        .filter_map(|expression| finding(&expression.id.path, expression.text, constant(&expression)?))
+        .collect()
+}
+
+fn messages(document: &Document) -> Vec<Finding> {
+    let rules = list(document, "/spec/validations").iter().enumerate();
+    let texts = rules.filter_map(|(index, rule)| Some((index, rule.get("message")?.as_str()?)));
+    texts
+        .filter(|(_, text)| message::is_expression(text))
+        .map(|(index, text)| in_message(document, &format!("spec.validations[{index}].message"), text))
+        .collect()
+}
+
+/// An expression where only text is shown.
+pub(super) fn in_message(document: &Document, field: &str, text: &str) -> Finding {
+    let problem = format!("`{text}` is shown as it stands, though it looks like an expression");
+    warning(document, "cel-in-message", field, problem, "expressions belong in messageExpression")
+}

@@ -1,0 +1,8 @@
+//! What command lines do with policies, beside deciding requests: suites of tests, lint, the outcome of applying manifests,
+//! a suite to start from, and single expressions.
+
+pub mod apply;
+pub mod eval;
+pub mod init;
+pub mod lint;
+pub mod suite;

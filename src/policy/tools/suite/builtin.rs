@@ -1,0 +1,94 @@
+//! Applies a server's defaults and checks to objects of built-in kinds in test cases, before policies see them.
+
+use std::sync::Arc;
+
+use admit_apimachinery::field_error::FieldErrorKind;
+use admit_apimachinery::status::Status;
+use serde_json::Value;
+
+use super::Outcome;
+use super::expect::{Answer, Told};
+use crate::read::object::Object;
+use crate::report::decision::reason_named;
+use crate::request::host::Scope;
+use crate::request::{Operation, Request};
+use crate::set::builtins::{Builtins, Prepared};
+use crate::set::documents::Documents;
+use crate::tools::apply::not_strict;
+
+/// Does to the objects of a request what a server does before it asks policies, where it knows the kind and would store the
+/// object. Answers why it would not.
+pub(super) fn prepare(request: &mut Request<'_>, host: &Documents) -> Result<(), Box<Answer>> {
+    let Some(builtins) = host.builtins().filter(|_| is_written(request, host)) else { return Ok(()) };
+    let Some(Prepared { object, old, strict, refusal, .. }) = prepared(request, host, builtins) else {
+        return Ok(());
+    };
+    let refusal = if strict.is_empty() { refusal } else { Some(not_strict(&request.kind, &strict)) };
+    if let Some(status) = refusal {
+        return Err(Box::new(of_status(&status)));
+    }
+    request.object = Some(object.into());
+    request.old_object = old.map(|old| Object::from(Arc::new(old)));
+    Ok(())
+}
+
+/// Whether the object is what would be stored: those sent to most subresources, and those that stand for another resource, are not.
+fn is_written(request: &Request<'_>, host: &Documents) -> bool {
+    matches!(request.operation, Operation::Create | Operation::Update)
+        && matches!(request.subresource.as_str(), "" | "status")
+        && request.resource == host.resource_of(&request.kind)
+}
+
+fn prepared(request: &Request<'_>, host: &Documents, builtins: &dyn Builtins) -> Option<Prepared> {
+    let is_namespaced = host.scope_of(&request.kind) == Scope::Namespaced;
+    let whole = |object: &Object<'_>| {
+        let mut object = object.value().into_owned();
+        let named = is_namespaced && place(&mut object, &request.namespace);
+        (object, named)
+    };
+    let (new, named) = whole(request.object.as_ref()?);
+    let old = request.old_object.as_ref().map(|old| whole(old).0);
+    let mut prepared = builtins.prepare(&new, old.as_ref(), request.subresource == "status")?;
+    if named {
+        displace(&mut prepared.object);
+        prepared.old.iter_mut().for_each(displace);
+    }
+    Some(prepared)
+}
+
+/// A server knows the namespace of what is in one, which cases leave out. Answers whether it was.
+fn place(object: &mut Value, namespace: &str) -> bool {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return false };
+    let is_left_out = !metadata.contains_key("namespace");
+    if is_left_out {
+        let namespace = if namespace.is_empty() { "default" } else { namespace };
+        metadata.insert("namespace".to_owned(), namespace.into());
+    }
+    is_left_out
+}
+
+fn displace(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.shift_remove("namespace");
+    }
+}
+
+fn of_status(status: &Status) -> Answer {
+    let told = |message: &str, field: &str, reason: &str| Told {
+        message: message.to_owned(),
+        field: field.to_owned(),
+        cause: FieldErrorKind::of_reason(reason),
+    };
+    let causes = status.causes().iter();
+    let mut causes: Vec<Told> =
+        causes.map(|cause| told(&cause.message, &cause.field, &cause.reason)).collect();
+    // The whole is what people see, and what they expect.
+    causes.push(told(&status.message, "", ""));
+    Answer {
+        outcome: Some(Outcome::Deny),
+        told: causes,
+        reason: reason_named(&status.reason),
+        refusal: Some(status.message.clone()),
+        ..Answer::default()
+    }
+}

@@ -1,0 +1,314 @@
+//! Parses a Suite document into typed cases. A case inherits what it leaves out from the suite's `defaults`; its
+//! objects are merge patches on those of the defaults, and its `patch` makes the new object from the old one as
+//! `kubectl patch` does.
+
+use std::sync::Arc;
+
+use regex_automata::meta::Regex;
+use serde_json::Value;
+
+use super::{API_VERSION, Case, Expectation, ExpectedReason, Outcome, Suite, Text, target};
+use crate::patch;
+use crate::read::decode::{Fields, FieldsError as SuiteError, known, wrong};
+use crate::request::access::{ANSWER_FIELDS, AccessAnswers};
+use crate::request::{GroupVersionKind, Operation, UserInfo};
+use crate::set::builtins::Builtins;
+use crate::set::load::is_suite;
+
+/// The fields of a suite.
+pub const SUITE_FIELDS: &[&str] = &["apiVersion", "kind", "documents", "defaults", "cases"];
+/// The fields of a case, and of `defaults`.
+pub const CASE_FIELDS: &[&str] = &[
+    "name",
+    "policies",
+    "operation",
+    "resource",
+    "subresource",
+    "namespace",
+    "object",
+    "oldObject",
+    "patch",
+    "patchType",
+    "options",
+    "dryRun",
+    "user",
+    "groups",
+    "params",
+    "namespaces",
+    "authorizer",
+    "expect",
+];
+/// The fields of `expect`.
+pub const EXPECT_FIELDS: &[&str] = &["outcome", "message", "reason", "field", "annotations"];
+
+impl Suite {
+    /// Whether `document` is a suite, by its `apiVersion` and `kind`.
+    pub fn is(document: &Value) -> bool {
+        is_suite(document)
+    }
+
+    /// Reads a suite that knows nothing of built-in kinds: their objects are patched like all others.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn decode(document: &Value) -> Result<Self, SuiteError> {
+        Self::decode_knowing(document, None)
+    }
+
+    /// Parses a suite; `builtins` applies patches to its objects of built-in kinds.
+    ///
+    /// # Errors
+    /// As [`Self::decode`].
+    pub fn decode_knowing(document: &Value, builtins: Option<&dyn Builtins>) -> Result<Self, SuiteError> {
+        let fields = Fields::of(document, "")?;
+        let version = fields.string("apiVersion")?;
+        if version != API_VERSION {
+            return Err(wrong("apiVersion", format!("must be `{API_VERSION}`, not `{version}`")));
+        }
+        known(&fields, SUITE_FIELDS)?;
+        let defaults = fields.object("defaults")?;
+        known(&defaults, CASE_FIELDS)?;
+        let cases: Vec<Case> = fields
+            .objects("cases")?
+            .iter()
+            .map(|case| Layered { case, defaults: &defaults, builtins }.decode())
+            .collect::<Result<_, _>>()?;
+        if cases.is_empty() {
+            return Err(wrong("cases", "must have at least one case"));
+        }
+        Ok(Self { documents: fields.strings("documents")?, cases })
+    }
+}
+
+/// What `changes` make of `object`, by the same choice of a type as `kubectl patch`'s: a list is a JSON patch, a map a
+/// strategic merge patch where the kind is built in, else a merge patch.
+fn patched(
+    object: &Value,
+    changes: &Value,
+    patch_type: Option<&str>,
+    builtins: Option<&dyn Builtins>,
+) -> Result<Value, String> {
+    let strategic = || builtins.and_then(|kinds| kinds.patched(object, changes));
+    let merged = || {
+        let mut object = object.clone();
+        patch::merge(&mut object, changes);
+        Ok(object)
+    };
+    match (patch_type, changes) {
+        (None | Some("json"), Value::Array(_)) => {
+            let mut object = object.clone();
+            patch::apply_as_server(&mut object, &patch::decode(changes)?)?;
+            Ok(object)
+        }
+        (None, Value::Object(_)) => strategic().unwrap_or_else(merged),
+        (Some("merge"), Value::Object(_)) => merged(),
+        (Some("strategic"), Value::Object(_)) => strategic().unwrap_or_else(|| {
+            let kind = GroupVersionKind::of(object);
+            Err(format!(
+                "{} {} is no built-in kind: only those have strategic merge patches",
+                kind.api_version(),
+                kind.kind
+            ))
+        }),
+        (Some("json"), _) => Err("must be a list of operations, each with `op` and `path`".to_owned()),
+        (Some("merge" | "strategic"), _) => Err("must be a map of what changes".to_owned()),
+        (None, _) => Err("must be a map of what changes, or a list of operations".to_owned()),
+        (Some(other), _) => Err(format!("patchType `{other}` is not one of json, merge, strategic")),
+    }
+}
+
+/// A case over the suite's defaults.
+struct Layered<'a> {
+    case: &'a Fields<'a>,
+    defaults: &'a Fields<'a>,
+    builtins: Option<&'a dyn Builtins>,
+}
+
+impl Layered<'_> {
+    fn decode(&self) -> Result<Case, SuiteError> {
+        known(self.case, CASE_FIELDS)?;
+        let name = self.case.string("name")?;
+        if name.is_empty() {
+            return Err(wrong(
+                self.case.path_of("name"),
+                "must be specified: results and --run tell cases by it",
+            ));
+        }
+        let old_object = self.merged("oldObject");
+        let object = self.object(old_object.as_deref())?;
+        if object.is_none() && old_object.is_none() {
+            return Err(wrong(self.case.path(), "must have `object`, `oldObject` or both"));
+        }
+        Ok(Case {
+            name,
+            policies: self.of("policies").strings("policies")?,
+            operation: self.operation(object.as_deref(), old_object.as_deref())?,
+            resource: self.of("resource").optional_string("resource")?,
+            subresource: self.of("subresource").string("subresource")?,
+            namespace: self.of("namespace").optional_string("namespace")?,
+            object,
+            old_object,
+            options: self.of("options").get("options").cloned().map(Arc::new),
+            dry_run: self.of("dryRun").bool("dryRun")?,
+            user: self.user()?,
+            existing: self.existing()?,
+            access: self.access()?,
+            expect: expectation(self.case)?,
+        })
+    }
+
+    /// The layer that says something about `key`.
+    fn of(&self, key: &str) -> &Fields<'_> {
+        if self.case.get(key).is_some() { self.case } else { self.defaults }
+    }
+
+    /// The default object, patched with the case's own.
+    fn merged(&self, key: &str) -> Option<Arc<Value>> {
+        let (default, own) = (self.defaults.get(key), self.case.get(key));
+        let mut object = default.or(own)?.clone();
+        if let (Some(_), Some(own)) = (default, own) {
+            patch::merge(&mut object, own);
+        }
+        Some(Arc::new(object))
+    }
+
+    /// The new object: the default one with the case's own merged over it, or what `patch` makes of the old one (of the
+    /// default one, where there is no old one).
+    fn object(&self, old: Option<&Value>) -> Result<Option<Arc<Value>>, SuiteError> {
+        let fields = self.of("patch");
+        let Some(changes) = fields.get("patch") else { return Ok(self.merged("object")) };
+        let wrong = |problem: String| wrong(fields.path_of("patch"), problem);
+        if self.case.get("object").is_some() {
+            return Err(wrong("stands beside `object`: give the new object, or what changes".to_owned()));
+        }
+        let Some(base) = old.or(self.defaults.get("object")) else {
+            return Err(wrong("needs an `oldObject` to change".to_owned()));
+        };
+        let patch_type = self.of("patchType").optional_string("patchType")?;
+        patched(base, changes, patch_type.as_deref(), self.builtins)
+            .map(|made| Some(Arc::new(made)))
+            .map_err(wrong)
+    }
+
+    /// What the objects imply, unless it is said.
+    fn operation(&self, object: Option<&Value>, old_object: Option<&Value>) -> Result<Operation, SuiteError> {
+        let fields = self.of("operation");
+        match fields.optional_string("operation")? {
+            Some(name) => name.parse().map_err(|_| {
+                let problem = format!("`{name}` is not one of CREATE, UPDATE, DELETE, CONNECT");
+                wrong(fields.path_of("operation"), problem)
+            }),
+            None => Ok(match (object, old_object) {
+                (Some(object), None) => {
+                    target::operation(&GroupVersionKind::of(object)).unwrap_or(Operation::Create)
+                }
+                (None, None) => Operation::Create,
+                (Some(_), Some(_)) => Operation::Update,
+                (None, Some(_)) => Operation::Delete,
+            }),
+        }
+    }
+
+    fn user(&self) -> Result<UserInfo, SuiteError> {
+        let fields = self.of("user");
+        let mut user = match fields.get("user") {
+            None => UserInfo { username: "admin".to_owned(), ..UserInfo::default() },
+            Some(Value::String(name)) => UserInfo { username: name.clone(), ..UserInfo::default() },
+            Some(_) => UserInfo::decode(&fields.object("user")?)?,
+        };
+        user.groups.extend(self.of("groups").strings("groups")?);
+        Ok(user)
+    }
+
+    fn access(&self) -> Result<Option<Arc<AccessAnswers>>, SuiteError> {
+        let fields = self.of("authorizer");
+        if fields.get("authorizer").is_none() {
+            return Ok(None);
+        }
+        let answers = fields.objects("authorizer")?;
+        for answer in &answers {
+            known(answer, ANSWER_FIELDS)?;
+        }
+        Ok(Some(Arc::new(AccessAnswers::decode(&answers)?)))
+    }
+
+    fn existing(&self) -> Result<Vec<Arc<Value>>, SuiteError> {
+        let mut existing = Vec::new();
+        for key in ["params", "namespaces"] {
+            for (path, item) in self.of(key).list(key)? {
+                Fields::of(item, &path)?;
+                existing.push(Arc::new(item.clone()));
+            }
+        }
+        Ok(existing)
+    }
+}
+
+fn expectation(case: &Fields<'_>) -> Result<Expectation, SuiteError> {
+    let Some(Value::String(word)) = case.get("expect") else {
+        let fields = case.object("expect")?;
+        known(&fields, EXPECT_FIELDS)?;
+        return Ok(Expectation {
+            outcome: outcome(&fields.path_of("outcome"), &fields.string("outcome")?)?,
+            message: text(&fields)?,
+            reason: reason(&fields)?,
+            field: fields.optional_string("field")?,
+            annotations: fields.string_map("annotations")?,
+        });
+    };
+    let outcome = outcome(&case.path_of("expect"), word)?;
+    Ok(Expectation { outcome, message: None, reason: None, field: None, annotations: Vec::new() })
+}
+
+fn outcome(path: &str, word: &str) -> Result<Outcome, SuiteError> {
+    const NAMES: &str = "allow, deny, warn, audit, unmatched, error";
+    let problem = || match word {
+        "" => format!("must be specified: one of {NAMES}"),
+        other => format!("`{other}` is not one of {NAMES}"),
+    };
+    Outcome::from_name(word).ok_or_else(|| wrong(path, problem()))
+}
+
+fn text(fields: &Fields<'_>) -> Result<Option<Text>, SuiteError> {
+    match fields.get("message") {
+        None => return Ok(None),
+        Some(Value::String(text)) => return Ok(Some(Text::Equals(text.clone()))),
+        Some(_) => {}
+    }
+    let message = fields.object("message")?;
+    known(&message, &["equals", "contains", "regex"])?;
+    if message.keys().count() > 1 {
+        return Err(wrong(message.path(), "must have one of `equals`, `contains` and `regex`, not several"));
+    }
+    if let Some(text) = message.optional_string("equals")? {
+        return Ok(Some(Text::Equals(text)));
+    }
+    if let Some(part) = message.optional_string("contains")? {
+        return Ok(Some(Text::Contains(part)));
+    }
+    let Some(pattern) = message.optional_string("regex")? else {
+        return Err(wrong(message.path(), "must have `equals`, `contains` or `regex`"));
+    };
+    let regex =
+        Regex::new(&pattern).map_err(|error| wrong(message.path_of("regex"), not_a_pattern(&error)))?;
+    Ok(Some(Text::Regex { pattern, regex: Box::new(regex) }))
+}
+
+/// Why a pattern is none, in one line: what its syntax lacks, where that is it.
+fn not_a_pattern(error: &regex_automata::meta::BuildError) -> String {
+    let told = error.syntax_error().map_or_else(|| error.to_string(), ToString::to_string);
+    let reason = told.lines().last().unwrap_or_default();
+    format!("is not a regular expression: {}", reason.strip_prefix("error: ").unwrap_or(reason))
+}
+
+fn reason(fields: &Fields<'_>) -> Result<Option<ExpectedReason>, SuiteError> {
+    let Some(name) = fields.optional_string("reason")? else { return Ok(None) };
+    match ExpectedReason::from_name(&name) {
+        Some(reason) => Ok(Some(reason)),
+        None => {
+            let names = "Invalid, Forbidden, Unauthorized, RequestEntityTooLarge, nor a cause such as \
+                         FieldValueForbidden";
+            Err(wrong(fields.path_of("reason"), format!("`{name}` is not one of {names}")))
+        }
+    }
+}

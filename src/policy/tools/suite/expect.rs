@@ -1,0 +1,192 @@
+//! The expectations of a test case, and how a result differs from them.
+
+use admit_apimachinery::field_error::FieldErrorKind;
+use regex_automata::meta::Regex;
+
+use super::Outcome;
+use crate::report::decision::{Reason, reason_named};
+use crate::vap::Missed;
+
+/// The expected result of a case. Absent parts are not compared; field, message and cause must belong to one rule.
+#[derive(Debug)]
+pub struct Expectation {
+    pub outcome: Outcome,
+    pub message: Option<Text>,
+    pub reason: Option<ExpectedReason>,
+    /// Path of the field that a CRD's rule or schema complains about.
+    pub field: Option<String>,
+    /// Audit annotations that must be there.
+    pub annotations: Vec<(String, String)>,
+}
+
+/// A reason by the place that a `Status` has it in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ExpectedReason {
+    /// The reason of the whole `Status`.
+    Status(Reason),
+    /// The reason of one of the causes of a CRD's refusal.
+    Cause(FieldErrorKind),
+}
+
+/// A condition on a text.
+#[derive(Debug)]
+pub enum Text {
+    Equals(String),
+    Contains(String),
+    Regex { pattern: String, regex: Box<Regex> },
+}
+
+/// One difference.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Mismatch {
+    /// The part that differs: `outcome`, `message`, …
+    pub what: &'static str,
+    pub expected: String,
+    pub actual: String,
+}
+
+/// The parts of an answer that expectations speak about.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) outcome: Option<Outcome>,
+    /// Failed rules were also written to the audit log.
+    pub(super) audited: bool,
+    /// What the rules in question said.
+    pub(super) told: Vec<Told>,
+    pub(super) reason: Option<Reason>,
+    /// The policy that spoke; none where a definition did.
+    pub(super) policy: Option<String>,
+    pub(super) annotations: Vec<(String, String)>,
+    /// Policies that were not asked, with the reasons; only where the case is recorded.
+    pub(super) missed: Vec<Missed>,
+    /// The whole message of a server that takes no such object, whatever policies say.
+    pub(super) refusal: Option<String>,
+}
+
+/// What one rule said.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) message: String,
+    pub(super) field: String,
+    /// Where a definition refuses.
+    pub(super) cause: Option<FieldErrorKind>,
+}
+
+impl Answer {
+    /// What was told first.
+    pub(super) fn first(&self) -> (String, String) {
+        self.told.first().map(|told| (told.message.clone(), told.field.clone())).unwrap_or_default()
+    }
+}
+
+impl Expectation {
+    pub(super) fn mismatches(&self, answer: &Answer) -> Vec<Mismatch> {
+        let found = self.differences(answer);
+        match &answer.refusal {
+            Some(refusal) if !found.is_empty() || !self.names_what_is_told() => {
+                vec![Mismatch::new("object", "one that a server takes", refusal)]
+            }
+            _ => found,
+        }
+    }
+
+    /// Whether more is expected than what any policy answers: `deny` and the reason `Invalid` fit a server's refusal of an
+    /// object that was to be denied by a policy, which was never asked.
+    fn names_what_is_told(&self) -> bool {
+        self.message.is_some()
+            || self.field.is_some()
+            || matches!(self.reason, Some(ExpectedReason::Cause(_)))
+    }
+
+    fn differences(&self, answer: &Answer) -> Vec<Mismatch> {
+        let mut found = Vec::new();
+        let actual = answer.outcome.unwrap_or(Outcome::Unmatched);
+        let also_audited = self.outcome == Outcome::Audit && actual == Outcome::Warn && answer.audited;
+        if actual != self.outcome && !also_audited {
+            found.push(Mismatch::new("outcome", self.outcome.as_str(), actual.as_str()));
+        }
+        if let Some(ExpectedReason::Status(reason)) = self.reason
+            && answer.reason != Some(reason)
+        {
+            let actual = answer.reason.map(Reason::as_str).unwrap_or_default();
+            found.push(Mismatch::new("reason", reason.as_str(), actual));
+        }
+        self.of_one_rule(&answer.told, &mut found);
+        for (key, value) in &self.annotations {
+            let actual = answer.annotations.iter().find(|(name, _)| name == key).map(|(_, value)| value);
+            if actual != Some(value) {
+                let actual = actual.map_or("(absent)", String::as_str);
+                found.push(Mismatch::new("annotation", &format!("{key}: {value}"), actual));
+            }
+        }
+        found
+    }
+
+    /// Each part is looked for among what agrees with the parts before it.
+    fn of_one_rule(&self, told: &[Told], found: &mut Vec<Mismatch>) {
+        let mut left: Vec<&Told> = told.iter().collect();
+        let mut narrow =
+            |what, expected: &str, holds: &dyn Fn(&Told) -> bool, shown: fn(&Told) -> &str, gap| {
+                if left.iter().any(|told| holds(told)) {
+                    left.retain(|told| holds(told));
+                } else {
+                    let shown: Vec<&str> = left.iter().map(|told| shown(told)).collect();
+                    found.push(Mismatch::new(what, expected, &shown.join(gap)));
+                }
+            };
+        if let Some(field) = &self.field {
+            narrow("field", field, &|told| told.field == *field, |told| &told.field, ", ");
+        }
+        if let Some(text) = &self.message {
+            narrow(
+                "message",
+                &text.describe(),
+                &|told| text.holds(&told.message),
+                |told| &told.message,
+                "\n",
+            );
+        }
+        if let Some(ExpectedReason::Cause(kind)) = self.reason {
+            let holds = |told: &Told| told.cause == Some(kind);
+            narrow(
+                "reason",
+                kind.reason(),
+                &holds,
+                |told| told.cause.map_or("", FieldErrorKind::reason),
+                ", ",
+            );
+        }
+    }
+}
+
+impl ExpectedReason {
+    /// The reason of that name, if it is one that answers have.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        let cause = || FieldErrorKind::of_reason(name).map(Self::Cause);
+        reason_named(name).map(Self::Status).or_else(cause)
+    }
+}
+
+impl Text {
+    fn holds(&self, text: &str) -> bool {
+        match self {
+            Self::Equals(expected) => text == expected,
+            Self::Contains(part) => text.contains(part.as_str()),
+            Self::Regex { regex, .. } => regex.is_match(text),
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Self::Equals(text) => text.clone(),
+            Self::Contains(part) => format!("a text that contains `{part}`"),
+            Self::Regex { pattern, .. } => format!("a text that matches /{pattern}/"),
+        }
+    }
+}
+
+impl Mismatch {
+    pub(super) fn new(what: &'static str, expected: &str, actual: &str) -> Self {
+        Self { what, expected: expected.to_owned(), actual: actual.to_owned() }
+    }
+}

@@ -1,0 +1,97 @@
+//! Declarative test cases: a request, and the verdict that policies and CRDs must reach.
+//!
+//! ```text
+//! Suite document ──Suite::decode──► Suite ──cases──► run(case, PolicySet) ──► CaseResult
+//! ```
+//!
+//! A suite names the documents it tests; reading them is left to the caller. The format is documented in
+//! `policies/README.md`. A case that reached no rule is `unmatched`, which is never a pass unless it is what the case
+//! expects. Nor is a refusal of the object by the server itself, which keeps policies from being asked, unless the case
+//! names what the server says.
+
+mod builtin;
+pub mod crd;
+mod decode;
+mod expect;
+mod run;
+mod target;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use self::decode::{CASE_FIELDS, EXPECT_FIELDS, SUITE_FIELDS};
+pub use self::expect::{Expectation, ExpectedReason, Mismatch, Text};
+pub use self::run::{CaseResult, run, run_recorded};
+pub use crate::read::decode::FieldsError as SuiteError;
+use crate::request::access::AccessAnswers;
+use crate::request::{Operation, UserInfo};
+
+/// The `apiVersion` of suites.
+pub const API_VERSION: &str = "admit/v1";
+
+/// The tests of one file.
+#[derive(Debug)]
+pub struct Suite {
+    /// Files and folders to load, relative to the suite; empty stands for the suite's own folder.
+    pub documents: Vec<String>,
+    pub cases: Vec<Case>,
+}
+
+/// One request and its expected result.
+#[derive(Debug)]
+pub struct Case {
+    pub name: String,
+    /// The policies in force; empty for all that are loaded.
+    pub policies: Vec<String>,
+    pub operation: Operation,
+    /// Plural name, `deployments` or `deployments.apps`; found from the CRDs or guessed from the kind where absent.
+    pub resource: Option<String>,
+    pub subresource: String,
+    pub namespace: Option<String>,
+    pub object: Option<Arc<Value>>,
+    pub old_object: Option<Arc<Value>>,
+    pub options: Option<Arc<Value>>,
+    pub dry_run: bool,
+    pub user: UserInfo,
+    /// Objects that exist for this case, in place of loaded ones of the same name: params and Namespaces.
+    pub existing: Vec<Arc<Value>>,
+    /// Predefined answers of the authorizer; absent where there is none to ask.
+    pub access: Option<Arc<AccessAnswers>>,
+    pub expect: Expectation,
+}
+
+/// The outcome of a request, as tests distinguish it.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum Outcome {
+    Allow,
+    Deny,
+    /// Allowed, with a warning.
+    Warn,
+    /// Allowed, with an audit annotation about a failed rule.
+    Audit,
+    /// No rule was reached.
+    #[default]
+    Unmatched,
+    /// A rule could not be decided.
+    Error,
+}
+
+impl Outcome {
+    const ALL: [Self; 6] = [Self::Allow, Self::Deny, Self::Warn, Self::Audit, Self::Unmatched, Self::Error];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+            Self::Warn => "warn",
+            Self::Audit => "audit",
+            Self::Unmatched => "unmatched",
+            Self::Error => "error",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.as_str() == name)
+    }
+}

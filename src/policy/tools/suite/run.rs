@@ -1,0 +1,218 @@
+//! Runs one test case against a set: builds the request, decides it by CRD and policies, and compares with what is
+//! expected.
+
+use std::sync::Arc;
+
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::status::StatusCause;
+use serde_json::Value;
+
+use super::expect::{Answer, Told};
+use super::{Case, Mismatch, Outcome, builtin, target};
+use crate::crd::Write;
+use crate::read::object::Object;
+use crate::report::decision::{Decision, Enforcement, PolicyOutcome, Reason, RuleOutcome, Verdict};
+use crate::report::recording::Recording;
+use crate::request::{GroupVersionKind, Operation, Request};
+use crate::set::PolicySet;
+use crate::set::documents::Documents;
+use crate::vap::Missed;
+
+/// The result of a case.
+#[derive(Debug, Default)]
+pub struct CaseResult {
+    pub outcome: Outcome,
+    /// The message of the rule that decided; empty when there is none.
+    pub message: String,
+    /// The field that a CRD complains about, or the rule's path in its policy.
+    pub field: String,
+    /// The policy whose rule decided; none where a CRD did.
+    pub policy: Option<String>,
+    /// Why policies in force were not asked; only where the case is recorded.
+    pub missed: Vec<Missed>,
+    /// Empty for a passed case.
+    pub mismatches: Vec<Mismatch>,
+    /// Notes on the result for the reader.
+    pub notes: Vec<String>,
+    /// Whether the server itself refused the object, which the case does not expect: its policies were not asked, and
+    /// the message is the server's.
+    pub refused: bool,
+}
+
+impl CaseResult {
+    pub fn passed(&self) -> bool {
+        self.mismatches.is_empty()
+    }
+}
+
+/// Runs `case` against `set`.
+pub fn run(case: &Case, set: &PolicySet) -> CaseResult {
+    run_with(case, set, None)
+}
+
+/// Like [`run`], and adds every evaluation to `recording`.
+pub fn run_recorded(case: &Case, set: &PolicySet, recording: &Recording) -> CaseResult {
+    run_with(case, set, Some(recording))
+}
+
+fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> CaseResult {
+    let mut host = set.documents().clone();
+    for object in &case.existing {
+        host.insert(Arc::clone(object));
+    }
+    if let Some(answers) = &case.access {
+        host.set_answers(Arc::clone(answers));
+    }
+    let request = request(case, &host);
+    host.ensure_namespace(&request.namespace);
+    let answer = answer(case, request, (set, &host), recording);
+    let mismatches = case.expect.mismatches(&answer);
+    let (message, field) = answer.first();
+    let mut result = CaseResult {
+        outcome: answer.outcome.unwrap_or(Outcome::Unmatched),
+        message,
+        field,
+        mismatches,
+        policy: answer.policy,
+        missed: answer.missed,
+        notes: Vec::new(),
+        refused: false,
+    };
+    if let Some(refusal) = answer.refusal.filter(|_| !result.passed()) {
+        // Nothing was decided about what the case is about.
+        result = CaseResult { outcome: Outcome::Error, message: refusal, refused: true, ..result };
+    }
+    result
+}
+
+fn answer(
+    case: &Case,
+    mut request: Request<'_>,
+    (set, host): (&PolicySet, &Documents),
+    recording: Option<&Recording>,
+) -> Answer {
+    // Where a case names policies, passing the CRD alone is not what it is about.
+    let by_crd = case.policies.is_empty();
+    let crd = host.crd_of(&request.kind).filter(|_| request.operation != Operation::Delete).cloned();
+    let mut checked = false;
+    if let Some(crd) = crd
+        && let Some(version) = crd.version(&request.kind.version)
+    {
+        let old = request.old_object.as_ref().map(|old| version.stored(&old.value()));
+        let status = request.subresource == "status";
+        let write = Write { crd: &crd, version, old: old.as_ref(), status, eval: recording.into() };
+        match write_resource(&write, &mut request) {
+            Ok(validated) => checked = validated && by_crd,
+            Err(refusal) => return *refusal,
+        }
+        request.old_object = old.map(Object::from);
+    } else if let Err(refusal) = builtin::prepare(&mut request, host) {
+        return *refusal;
+    }
+    let in_force = |name: &str| case.policies.is_empty() || case.policies.iter().any(|policy| policy == name);
+    let decision = set.decide_with(&request, host, in_force, recording.into());
+    let missed = if recording.is_some() { set.missed(&request, host, in_force) } else { Vec::new() };
+    Answer { missed, ..of_decision(&decision, checked) }
+}
+
+fn request(case: &Case, host: &Documents) -> Request<'static> {
+    let subject = case.object.as_deref().or(case.old_object.as_deref()).unwrap_or(&Value::Null);
+    let text = |pointer: &str| subject.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let kind = GroupVersionKind::of(subject);
+    let (resource, subresource) = target::resource(&kind, case.resource.as_deref(), &case.subresource, host);
+    let namespace = case.namespace.clone().unwrap_or_else(|| match kind.kind.as_str() {
+        "Namespace" if kind.group.is_empty() => text("/metadata/name").to_owned(),
+        _ => text("/metadata/namespace").to_owned(),
+    });
+    let (object, old_object) = match case.operation {
+        Operation::Delete => (None, case.old_object.as_ref().or(case.object.as_ref())),
+        _ => (case.object.as_ref(), case.old_object.as_ref()),
+    };
+    Request {
+        uid: "00000000-0000-0000-0000-000000000000".to_owned(),
+        request_kind: kind.clone(),
+        request_resource: resource.clone(),
+        request_subresource: subresource.clone(),
+        kind,
+        resource,
+        subresource,
+        name: text("/metadata/name").to_owned(),
+        namespace,
+        operation: case.operation,
+        user: case.user.clone(),
+        object: object.cloned().map(Object::from),
+        old_object: old_object.cloned().map(Object::from),
+        options: case.options.clone().map(Object::from),
+        dry_run: case.dry_run,
+    }
+}
+
+/// Does to a custom resource what the API server does before admission, and validates it. True when there was an
+/// object to validate.
+fn write_resource(write: &Write<'_>, request: &mut Request<'_>) -> Result<bool, Box<Answer>> {
+    let Some(new) = &request.object else { return Ok(false) };
+    let written = write.decide(&new.value());
+    if written.errors.is_empty() {
+        request.object = Some(written.object.into());
+        return Ok(true);
+    }
+    Err(Box::new(Answer {
+        outcome: Some(Outcome::Deny),
+        told: written.errors.iter().map(of_error).collect(),
+        reason: Some(Reason::Invalid),
+        ..Answer::default()
+    }))
+}
+
+fn of_error(error: &FieldError) -> Told {
+    let StatusCause { message, field, .. } = error.cause();
+    Told { message, field, cause: Some(error.kind) }
+}
+
+fn of_decision<'d>(decision: &'d Decision, checked: bool) -> Answer {
+    let rules = || {
+        let of = |outcome: &'d PolicyOutcome| outcome.rules.iter().map(|rule| (&*outcome.policy, rule));
+        decision.outcomes.iter().flat_map(of)
+    };
+    let enforced = |action: Enforcement| rules().filter(move |(_, rule)| rule.enforced.contains(&action));
+    let annotations =
+        decision.audit_annotations.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    let mut answer =
+        Answer { audited: enforced(Enforcement::Audit).next().is_some(), annotations, ..Answer::default() };
+    // In the order in which one outcome hides another.
+    let denied = enforced(Enforcement::Deny).next();
+    let errored = rules().find(|(_, rule)| matches!(rule.verdict, Verdict::Errored { .. }));
+    let told: Vec<(&str, &RuleOutcome)> = if let Some((policy, rule)) = denied {
+        answer.outcome = Some(match rule.verdict {
+            Verdict::Errored { .. } => Outcome::Error,
+            Verdict::Failed { .. } | Verdict::Admitted => Outcome::Deny,
+        });
+        vec![(policy, rule)]
+    } else if let Some(told) = errored {
+        answer.outcome = Some(Outcome::Error);
+        vec![told]
+    } else if !decision.warnings.is_empty() {
+        answer.outcome = Some(Outcome::Warn);
+        enforced(Enforcement::Warn).collect()
+    } else if answer.audited {
+        answer.outcome = Some(Outcome::Audit);
+        enforced(Enforcement::Audit).collect()
+    } else {
+        let reached = checked || rules().next().is_some();
+        answer.outcome = Some(if reached { Outcome::Allow } else { Outcome::Unmatched });
+        Vec::new()
+    };
+    for (policy, rule) in told {
+        answer.policy.get_or_insert_with(|| policy.to_owned());
+        let message = match &rule.verdict {
+            Verdict::Failed { message, reason } => {
+                answer.reason = Some(*reason);
+                message.clone()
+            }
+            Verdict::Errored { message, .. } => message.clone(),
+            Verdict::Admitted => continue,
+        };
+        answer.told.push(Told { message, field: rule.path.to_string(), cause: None });
+    }
+    answer
+}
