@@ -209,6 +209,19 @@ fn items_of_lists_come_one_by_one_as_they_do_together() {
         "kind: 5List\nitems: [{kind: A}, null, 3, [x]]\n",
         "- items: [{kind: A}]\n",
         "kind: List\nitems:\n- {kind: A}\n- {kind: B\n",
+        // Lists within lists.
+        "kind: List\nitems:\n- {kind: List, items: [{kind: A, c: 1}, {kind: B}]}\n- {kind: C}\n",
+        "items:\n- items: [{kind: A}, {items: [{kind: B, kind: C}], kind: List}, 3]\n  kind: List\n- {kind: D}\nkind: List\n",
+        "{kind: PodList, items: [{kind: List, items: [{metadata: {}}]}, {metadata: {}}, {kind: MapList, items: [{metadata: {}}]}]}\n",
+        "{kind: List, items: [{kind: PodList, items: [{metadata: {}}, {a: 1}]}, {kind: B}]}\n",
+        "{kind: List, items: [{kind: List, items: []}, {kind: PodList, items: [], items: [{kind: A}]}, {kind: B}]}\n",
+        "{kind: List, items: [{kind: B, items: [{kind: List, items: [{kind: A}]}]}, {kind: List, items: [{kind: C}]}]}\n",
+        "{kind: List, items: [&a {kind: List, items: [{kind: A}]}, *a, {kind: List, items: &b [{kind: B}]}, {c: *b}]}\n",
+        "{kind: List, items: [{kind: List, items: [&a {kind: A}, *a]}, {kind: List, items: [*a]}, *a]}\n",
+        "{kind: X, items: [{kind: List, items: [{kind: A}]}]}\n---\n{kind: List, items: [{kind: List, items: [{kind: A}]}]}\n",
+        "{kind: ListList, items: [{items: [{kind: A}], metadata: {}}]}\n",
+        "{kind: List, items: [{<<: {kind: List}, items: [{kind: A}]}, {\"kind\": \"List\", \"items\": [{kind: B}]}]}\n",
+        "{kind: List, items: [{kind: List, items: [{kind: A}, {kind: B]}]}\n",
     ] {
         let shown = |documents: &[Document]| -> Vec<String> {
             documents.iter().map(|found| format!("{} {:?}", found.value, found.position("c"))).collect()
@@ -246,11 +259,42 @@ fn items_of_a_list_are_bounded_one_by_one() {
     assert_eq!(read[1].documents[0].here().line, 5);
 }
 
+/// Lists within lists, as one gets who puts the output of commands together, are read item by item as well; and however deep
+/// they are, in memory that the text does not set.
+#[test]
+fn items_of_lists_within_lists_come_one_by_one() {
+    let item = format!("{{kind: A, a: [{}]}},", "0,".repeat(2_000));
+    let inner = format!("{{items: [{}], kind: List}},", item.repeat(170));
+    let text = format!("{{items: [{}{item}], kind: List}}", inner.repeat(3));
+    assert!(error(&text).contains("aliases count as often as they are used"), "{}", error(&text));
+    let mut count = 0;
+    for part in parts("a.yaml", &text) {
+        let documents = part.unwrap().documents.len();
+        assert!(documents < 2, "an item at a time");
+        count += documents;
+    }
+    assert_eq!(count, 511);
+
+    for depth in [60, 120] {
+        let (open, close) = ("{kind: List, items: [".repeat(depth), "]}".repeat(depth));
+        let text = format!("{open}{{kind: A}}, {{kind: B}}{close}");
+        let read: Vec<_> = parts("a.yaml", &text).map(Result::unwrap).collect();
+        assert_eq!(read.iter().map(|part| part.documents.len()).sum::<usize>(), 2, "{depth}");
+    }
+    let deep = "{items: [".repeat(100_000);
+    assert!(parts("a.yaml", &deep).any(|part| part.is_err()), "an error, and no crash");
+}
+
 /// What an item keeps for those after it counts for all of them.
 #[test]
 fn anchors_of_items_are_bounded_together() {
     let item = |number: usize| format!("- &a{number} [{}]\n", "0,".repeat(2_000));
     let text = format!("kind: List\nitems:\n{}", (0..600).map(item).collect::<String>());
+    let refused = parts("a.yaml", &text).find_map(Result::err).unwrap();
+    assert!(refused.message.contains("aliases count as often as they are used"), "{refused}");
+    // Those of lists within lists, too.
+    let list = |number: usize| format!("- kind: List\n  items:\n  - &a{number} [{}]\n", "0,".repeat(2_000));
+    let text = format!("kind: List\nitems:\n{}", (0..600).map(list).collect::<String>());
     let refused = parts("a.yaml", &text).find_map(Result::err).unwrap();
     assert!(refused.message.contains("aliases count as often as they are used"), "{refused}");
 }

@@ -4,11 +4,15 @@
 //! ```text
 //! pieces ──`items:` begin──► Ahead: a second parser of the same text ──► ListOf, or nothing known to be a list
 //! ```
+//!
+//! Lists within lists are found on the same way through the text.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use granit_parser::{Event, Parser, StrInput};
 
+use super::position::Position;
 use super::tree::YamlError;
 use super::{scalar, source};
 
@@ -34,14 +38,23 @@ impl ListOf {
     }
 }
 
-/// A parser that is ahead of another one on the same text, and keeps nothing of it.
+/// Lists within lists that are looked into, which bounds the recursion; deeper ones are read whole.
+const MAX_LISTS: usize = 64;
+
+/// A parser that is ahead of another one on the same text, and keeps of it where lists are.
 pub(super) struct Ahead<'t> {
     parser: Parser<'t, StrInput<'t>>,
     /// Documents that have begun.
     document: usize,
+    /// Where the items of lists begin in the document, in order, and what they are. Those of a list within a list are there
+    /// only where the list around it is one.
+    lists: VecDeque<(Position, ListOf)>,
 }
 
-/// What the fields of a document say of its being a list.
+/// Where items begin that may be those of a list, and of which; `None` as long as that is not known.
+type Found = Vec<(Position, Option<ListOf>)>;
+
+/// What the fields of an object say of its being a list.
 #[derive(Default)]
 struct Fields {
     api_version: Option<String>,
@@ -50,46 +63,87 @@ struct Fields {
     items: Option<bool>,
     /// Written twice, merged or an alias: only whoever builds the document knows what it means.
     unclear: bool,
+    /// Whether there is a kind, or metadata.
+    is_object: bool,
+}
+
+impl Fields {
+    fn list(self) -> Option<ListOf> {
+        let Self { api_version, kind, items, unclear, .. } = self;
+        let (Some(are_objects), false) = (items, unclear) else { return None };
+        let text = |field: Option<String>| field.unwrap_or_default();
+        ListOf::of(&text(api_version), &text(kind), || are_objects)
+    }
 }
 
 impl<'t> Ahead<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self { parser: source::parser(text), document: 0 }
+        Self { parser: source::parser(text), document: 0, lists: VecDeque::new() }
     }
 
-    /// What the document of that number, from one, is a list of, if that can be told without building it. Numbers only grow: the
-    /// text is gone through once.
+    /// What the items that begin `here`, in the document of that number, from one, are a list of, if that can be told without
+    /// building it. Numbers and positions only grow: the text is gone through once.
     ///
     /// # Errors
     /// The first mistake in the syntax.
-    pub(super) fn list(&mut self, document: usize) -> Result<Option<ListOf>, YamlError> {
+    pub(super) fn list(&mut self, document: usize, here: Position) -> Result<Option<ListOf>, YamlError> {
+        if self.document < document {
+            self.lists = self.lists_of(document)?;
+        }
+        while self.lists.front().is_some_and(|(at, _)| *at < here) {
+            self.lists.pop_front();
+        }
+        let is_here = self.lists.front().is_some_and(|(at, _)| *at == here);
+        Ok(is_here.then(|| self.lists.pop_front()).flatten().map(|(_, list)| list))
+    }
+
+    fn lists_of(&mut self, document: usize) -> Result<VecDeque<(Position, ListOf)>, YamlError> {
         while self.document < document {
-            match self.next()? {
+            match self.next()?.0 {
                 Event::DocumentStart(..) => self.document = self.document.saturating_add(1),
-                Event::StreamEnd => return Ok(None),
+                Event::StreamEnd => return Ok(VecDeque::new()),
                 _ => {}
             }
         }
-        if !matches!(self.next()?, Event::MappingStart(..)) {
-            return Ok(None);
+        let mut found = Found::new();
+        if let (Event::MappingStart(_, anchor, _), _) = self.next()? {
+            self.object(&mut found, anchor, 0)?;
         }
-        let mut fields = Fields::default();
-        self.entries(|ahead, key, value| ahead.field(&mut fields, key, value))?;
-        let Fields { api_version, kind, items, unclear } = fields;
-        let (Some(are_objects), false) = (items, unclear) else { return Ok(None) };
-        let text = |field: Option<String>| field.unwrap_or_default();
-        Ok(ListOf::of(&text(api_version), &text(kind), || are_objects))
+        Ok(found.into_iter().filter_map(|(at, list)| Some((at, list?))).collect())
+    }
+
+    /// Looks at the object that has just begun, within so many lists; whether it is one. If it is a list, it is added to what
+    /// was found, and so are the lists within it.
+    fn object(&mut self, found: &mut Found, anchor: usize, depth: usize) -> Result<bool, YamlError> {
+        let (mut fields, from) = (Fields::default(), found.len());
+        self.entries(|ahead, key, value, here| {
+            fields.is_object |= key == "metadata" || key == "kind";
+            match (key, &value) {
+                ("items", Event::SequenceStart(_, 0, _)) if anchor == 0 && depth < MAX_LISTS => {
+                    fields.unclear |= fields.items.is_some();
+                    found.push((here, None));
+                    fields.items = Some(ahead.items(found, depth)?);
+                    Ok(())
+                }
+                ("items", _) => {
+                    fields.unclear = true;
+                    ahead.skip(value)
+                }
+                _ => ahead.field(&mut fields, key, value),
+            }
+        })?;
+        let is_object = fields.is_object;
+        match (fields.list(), found.get_mut(from)) {
+            (Some(list), Some((_, known))) => *known = Some(list),
+            _ => found.truncate(from),
+        }
+        Ok(is_object)
     }
 
     fn field(&mut self, fields: &mut Fields, key: &str, value: Event<'t>) -> Result<(), YamlError> {
         let text = match key {
             "apiVersion" => &mut fields.api_version,
             "kind" => &mut fields.kind,
-            "items" => {
-                fields.unclear |= fields.items.is_some() || !matches!(value, Event::SequenceStart(..));
-                fields.items = Some(self.are_objects(value)?);
-                return Ok(());
-            }
             _ => {
                 fields.unclear |= key == "<<";
                 return self.skip(value);
@@ -99,29 +153,19 @@ impl<'t> Ahead<'t> {
             fields.unclear = true;
             return self.skip(value);
         };
-        let here = super::Position::default();
-        let value = scalar::value(&scalar, style, tag.as_deref(), here).unwrap_or_default();
+        let value = scalar::value(&scalar, style, tag.as_deref(), Position::default()).unwrap_or_default();
         fields.unclear |= text.replace(value.as_str().unwrap_or_default().to_owned()).is_some();
         Ok(())
     }
 
-    /// Whether each of the items that begin with `list` has a kind, or metadata.
-    fn are_objects(&mut self, list: Event<'t>) -> Result<bool, YamlError> {
-        if !matches!(list, Event::SequenceStart(..)) {
-            self.skip(list)?;
-            return Ok(false);
-        }
+    /// Whether each of the items that have just begun has a kind, or metadata.
+    fn items(&mut self, found: &mut Found, depth: usize) -> Result<bool, YamlError> {
         let mut all = true;
         loop {
-            match self.next()? {
+            match self.next()?.0 {
                 Event::SequenceEnd | Event::StreamEnd => return Ok(all),
-                Event::MappingStart(..) => {
-                    let mut is_object = false;
-                    self.entries(|ahead, key, value| {
-                        is_object |= key == "metadata" || key == "kind";
-                        ahead.skip(value)
-                    })?;
-                    all &= is_object;
+                Event::MappingStart(_, anchor, _) => {
+                    all &= self.object(found, anchor, depth.saturating_add(1))?;
                 }
                 other => {
                     all = false;
@@ -135,10 +179,10 @@ impl<'t> Ahead<'t> {
     /// of those that count.
     fn entries(
         &mut self,
-        mut entry: impl FnMut(&mut Self, &str, Event<'t>) -> Result<(), YamlError>,
+        mut entry: impl FnMut(&mut Self, &str, Event<'t>, Position) -> Result<(), YamlError>,
     ) -> Result<(), YamlError> {
         loop {
-            let key = match self.next()? {
+            let key = match self.next()?.0 {
                 Event::MappingEnd | Event::StreamEnd => return Ok(()),
                 Event::Scalar(key, ..) => key,
                 other => {
@@ -146,8 +190,8 @@ impl<'t> Ahead<'t> {
                     "".into()
                 }
             };
-            let value = self.next()?;
-            entry(self, &key, value)?;
+            let (value, here) = self.next()?;
+            entry(self, &key, value, here)?;
         }
     }
 
@@ -164,17 +208,17 @@ impl<'t> Ahead<'t> {
             if open == 0 {
                 return Ok(());
             }
-            event = self.next()?;
+            event = self.next()?.0;
         }
     }
 
-    /// The next event that is part of the document; the end of the text is the last for ever.
-    fn next(&mut self) -> Result<Event<'t>, YamlError> {
+    /// The next event that is part of the document, and where it begins; the end of the text is the last for ever.
+    fn next(&mut self) -> Result<(Event<'t>, Position), YamlError> {
         loop {
             match source::next(&mut self.parser)? {
-                None => return Ok(Event::StreamEnd),
+                None => return Ok((Event::StreamEnd, Position::default())),
                 Some((Event::Anchor(..) | Event::Comment(..), _)) => {}
-                Some((event, _)) => return Ok(event),
+                Some(next) => return Ok(next),
             }
         }
     }

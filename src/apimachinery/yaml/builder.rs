@@ -48,8 +48,9 @@ pub(super) struct Builder {
     nodes: usize,
     duplicates: Duplicates,
     pub(super) trees: Vec<Tree>,
-    /// What an item of the list has whose items are let go one by one, while they are read.
-    item: Option<Allowance>,
+    /// The lists that are open and whose items are let go one by one, the outermost first, which stand in each other: what an
+    /// item of each has.
+    items: Vec<Allowance>,
 }
 
 /// What a document or an item of one may still be.
@@ -72,33 +73,40 @@ impl Builder {
             nodes: 0,
             duplicates: Duplicates::default(),
             trees: Vec::new(),
-            item: None,
+            items: Vec::new(),
         }
     }
 
-    /// Whether what begins next are the `items` of a document.
+    /// Whether what begins next are the `items` of a document, or of an item that is let go.
     pub(super) fn opens_items(&self) -> bool {
-        match self.open.as_slice() {
-            [Open::Map(OpenMap { anchor: 0, key: Some(key), .. })] => key.name == "items",
+        match self.open.split_last() {
+            Some((Open::Map(OpenMap { anchor: 0, key: Some(key), .. }), around)) => {
+                key.name == "items" && around.len() == self.depth_of_items()
+            }
             _ => false,
         }
     }
 
     /// Each item of the list that has just begun becomes a tree of its own.
     pub(super) fn let_items_go(&mut self) {
-        self.item = Some(Allowance { budget: self.budget, nodes: self.nodes });
+        self.items.push(Allowance { budget: self.budget, nodes: self.nodes });
     }
 
-    /// Begins to count anew, where a document or an item is over and will be let go. Answers whether it was an item.
-    pub(super) fn renew(&mut self) -> bool {
-        match self.item {
-            Some(Allowance { budget, nodes }) => (self.budget, self.nodes) = (budget, nodes),
+    /// Begins to count anew, where a document or an item is over and will be let go. Answers in how many lists it stands.
+    pub(super) fn renew(&mut self) -> usize {
+        match self.items.last() {
+            Some(Allowance { budget, nodes }) => (self.budget, self.nodes) = (*budget, *nodes),
             None => {
                 self.anchors.clear();
                 (self.budget, self.nodes) = (self.fresh, 0);
             }
         }
-        self.item.is_some()
+        self.items.len()
+    }
+
+    /// Collections around an item that is let go, or around a document: a map and a list for each list.
+    fn depth_of_items(&self) -> usize {
+        self.items.len().saturating_mul(2)
     }
 
     pub(super) fn event(&mut self, event: Event<'_>, here: Position) -> Result<(), YamlError> {
@@ -108,8 +116,8 @@ impl Builder {
                 let weight = weight::of_member(&name);
                 self.weigh(weight, here)?;
                 if self.names.insert(name.into_owned()) {
-                    let of_item = self.item.as_mut().map(|item| &mut item.budget);
-                    for budget in of_item.into_iter().chain([&mut self.fresh]) {
+                    let of_items = self.items.iter_mut().map(|item| &mut item.budget);
+                    for budget in of_items.chain([&mut self.fresh]) {
                         budget.take(weight).map_err(|limit| YamlError::too_much(here, limit.to_string()))?;
                     }
                 }
@@ -155,8 +163,8 @@ impl Builder {
 
     fn end(&mut self, here: Position) -> Result<(), YamlError> {
         let closed = self.open.pop();
-        if self.open.len() < 2 {
-            self.item = None;
+        if self.open.len() < self.depth_of_items() {
+            self.items.pop();
         }
         match closed {
             Some(Open::List { anchor, here, values, positions }) => {
@@ -201,8 +209,8 @@ impl Builder {
         let nodes = size(&node.0);
         let weight = weight::of(&node.0).saturating_add(if self.placed { node.1.weight() } else { 0 });
         self.weigh(weight, here)?;
-        // What is kept outlasts the item that it stands in.
-        if let Some(item) = &mut self.item {
+        // What is kept outlasts the items that it stands in.
+        for item in &mut self.items {
             item.nodes = item.nodes.saturating_add(nodes);
             item.budget.take(weight).map_err(|limit| YamlError::too_much(here, limit.to_string()))?;
         }
@@ -239,7 +247,7 @@ impl Builder {
             self.keep(&node, anchor, here)?;
         }
         self.weigh_place(here)?;
-        if self.open.is_empty() || self.item.is_some() && self.open.len() == 2 {
+        if self.open.len() == self.depth_of_items() {
             let (value, positions) = node;
             let Duplicates { told, more } = std::mem::take(&mut self.duplicates);
             self.trees.push(Tree { value, positions, duplicates: told, more_duplicates: more });

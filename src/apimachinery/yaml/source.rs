@@ -11,11 +11,12 @@ use crate::bounded::shorten;
 /// Bytes of a mistake that are told: it may quote the text.
 const MAX_MISTAKE: usize = 512;
 
-/// The documents of a text one after the other, an empty one null, and the items of lists before the list that has them no more.
+/// The documents of a text one after the other, an empty one null, and the items of lists, and of lists within them, before the
+/// list that has them no more.
 /// The bounds hold for each of these by itself: whoever lets one go before asking for the next has memory for any number of
 /// them. After a mistake there are no more.
 pub fn pieces(text: &str) -> impl Iterator<Item = Result<Piece, YamlError>> + use<'_> {
-    Trees { text, source: Source::new(text, true), ahead: None, document: 0, list: None, over: false }
+    Trees { text, source: Source::new(text, true), ahead: None, document: 0, lists: Vec::new(), over: false }
 }
 
 struct Trees<'t> {
@@ -25,8 +26,8 @@ struct Trees<'t> {
     ahead: Option<Ahead<'t>>,
     /// Documents that have begun.
     document: usize,
-    /// Of the list whose items are being read.
-    list: Option<ListOf>,
+    /// Those whose items are being read, each within the one before.
+    lists: Vec<ListOf>,
     over: bool,
 }
 
@@ -47,18 +48,18 @@ impl<'t> Trees<'t> {
             }
             let list = match event {
                 Event::SequenceStart(_, 0, _) if self.source.builder.opens_items() => {
-                    self.ahead.get_or_insert_with(|| Ahead::new(self.text)).list(self.document)?
+                    self.ahead.get_or_insert_with(|| Ahead::new(self.text)).list(self.document, here)?
                 }
                 _ => None,
             };
             self.source.builder.event(event, here)?;
-            if list.is_some() {
+            if let Some(list) = list {
                 self.source.builder.let_items_go();
-                self.list = list;
+                self.lists.push(list);
             }
             if let Some(tree) = self.source.builder.trees.pop() {
-                let is_item = self.source.builder.renew();
-                return Ok(Some(Piece { tree, list: self.list.clone().filter(|_| is_item) }));
+                self.lists.truncate(self.source.builder.renew());
+                return Ok(Some(Piece { tree, list: self.lists.last().cloned() }));
             }
         }
         Ok(None)

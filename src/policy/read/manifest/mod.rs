@@ -76,8 +76,8 @@ pub fn read_leniently(file: &str, text: &str) -> Result<(Vec<Document>, Vec<Load
 /// One document of a text, or one item of a list.
 #[derive(Debug, Default)]
 pub struct Part {
-    /// The document itself; the items for a list within an item; nothing for an empty document, and for a list whose
-    /// items came before.
+    /// The document itself; nothing for an empty document, and for a list whose items came before; the items of a list
+    /// that cannot be told from another document before it is read, one with an anchor for example.
     pub documents: Vec<Document>,
     /// Keys that a map of it has twice.
     pub duplicates: Vec<LoadError>,
