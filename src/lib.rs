@@ -17,7 +17,7 @@
 //! | package `admit-cel` (`src/cel`) | the value, error and cost of an expression | admit-apimachinery |
 //! | package `admit-policy` (`src/policy`) | documents → `PolicySet`, request → `Decision`; no I/O | admit-cel, admit-apimachinery |
 //! | package `admit-serving` (`src/serving`) | who is connected to a port, and for how long | nothing of ours |
-//! | package `admit-apiserver` (`src/apiserver`) | the Kubernetes API over a versioned store | admit-policy, admit-serving, admit-apimachinery |
+//! | package `admit-apiserver` (`src/apiserver`) | the Kubernetes API over a versioned store | admit-cel, admit-policy, admit-serving, admit-apimachinery |
 //! | [`admission`] | the HTTPS edge: AdmissionReview in and out | outside, private, telemetry, admit-policy, admit-serving, admit-apimachinery |
 //! | `outside` | how files are read that others write | nothing of ours |
 //! | [`gather`] | what an archive holds and where it goes | outside, telemetry, admit-apimachinery, a kube client (handed in) |
@@ -37,7 +37,7 @@
 //!                       gather localnode outside private telemetry
 //!
 //! admission          ─► admit-apimachinery admit-policy admit-serving outside private telemetry
-//! admit-apiserver    ─► admit-apimachinery admit-policy admit-serving
+//! admit-apiserver    ─► admit-apimachinery admit-cel admit-policy admit-serving
 //! controllers        ─► admit-apimachinery admit-policy gather outside telemetry
 //!
 //! admit-policy       ─► admit-apimachinery admit-cel

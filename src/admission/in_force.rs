@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use admit_policy::PolicySet;
+use admit_policy::manifest::Document;
 use admit_policy::matching::MatchResources;
 use admit_policy::vap::{Binding, Policy};
 use serde_json::{Value, json};
@@ -18,6 +19,8 @@ pub struct InForce {
     pub warnings: Vec<String>,
     /// What would be in force as well, or in a newer version, if it compiled.
     pub broken: Vec<Broken>,
+    /// The policies and bindings of files, where somebody shows them.
+    pub shown: Vec<Document>,
     enforcing: HashSet<String>,
     /// Whether no policy looks at more of a Namespace than its name.
     names_suffice: bool,
@@ -59,13 +62,28 @@ impl InForce {
         let enforcing = enforcing.collect();
         let warnings = warnings(&policies);
         let names_suffice = policies.policies().all(|(policy, bindings)| names_suffice(policy, bindings));
-        Self { policies, hash, warnings, broken: Vec::new(), enforcing, names_suffice }
+        Self { policies, hash, warnings, broken: Vec::new(), shown: Vec::new(), enforcing, names_suffice }
     }
 
     /// The same, where `broken` had to be left as it was.
     #[must_use]
     pub fn without(self, broken: Vec<Broken>) -> Self {
         Self { broken, ..self }
+    }
+
+    /// The same, of which these documents are shown.
+    #[must_use]
+    pub fn showing(self, shown: Vec<Document>) -> Self {
+        Self { shown, ..self }
+    }
+
+    /// Whether both show the same files; where the hashes are the same, so are the documents.
+    #[must_use]
+    pub fn shows_as(&self, other: &Self) -> bool {
+        let files = |set: &Self| -> Vec<Arc<str>> {
+            set.shown.iter().map(|document| Arc::clone(&document.file)).collect()
+        };
+        files(self) == files(other)
     }
 
     /// A Namespace that is known by name only, where nobody looks at more.

@@ -40,4 +40,5 @@ pub use clock::Clock;
 pub use http::serve::serve as serve_router;
 pub use identity::Identity;
 pub use logs::{LogError, LogOptions, LogStream, PodLogs};
+pub use registry::FromFile;
 pub use server::{Server, ServerBuilder};

@@ -21,7 +21,7 @@ use crate::identity::Identity;
 use crate::logs::PodLogs;
 use crate::object;
 use crate::openapi::OpenApi;
-use crate::registry::{Call, Registry, Warnings, WriteOptions};
+use crate::registry::{Call, FromFile, Registry, Warnings, WriteOptions};
 use crate::status::Refusal;
 use crate::store::Store;
 
@@ -185,10 +185,17 @@ impl Server {
         face::serve::serve_in(places, self.router(), listener, tls, shutdown).await
     }
 
-    /// The garbage collector and the end of namespaces: to be run beside the server for as long as it serves. Never
-    /// returns.
+    /// The garbage collector, the end of namespaces, and the status of policies: to be run beside the server for as long
+    /// as it serves. Never returns.
     pub async fn housekeeping(&self) {
-        self.inner.registry.collect().await;
+        tokio::join!(self.inner.registry.collect(), self.inner.registry.keep_policy_statuses());
+    }
+
+    /// Shows policies and bindings that somebody else decides by, in place of those of the last call, as read-only objects
+    /// that are marked with their files. They change no decision of this server's, but for those of a pair of policy and
+    /// binding of which a client made one.
+    pub async fn show_from_files(&self, policies: Vec<FromFile>) {
+        self.inner.registry.show_from_files(policies).await;
     }
 
     /// Sets the readiness of a part of the process, which `/readyz` shows under its name.

@@ -4,12 +4,14 @@
 //! Policies are evaluated first, and validating webhooks called only about what the policies admit, as in
 //! kube-apiserver.
 
+mod from_files;
 mod host;
 mod policies;
 mod review;
 mod webhook;
 
-pub(crate) use policies::validate as validate_policy;
+pub(crate) use from_files::{MARK, file_of};
+pub(crate) use policies::{BINDINGS, POLICIES, validate as validate_policy};
 pub use review::{Operation, Review};
 
 use serde_json::Value;
@@ -35,11 +37,13 @@ impl Admission {
 }
 
 impl Registry {
-    /// Calls mutating webhooks with the object that is to be written; none when none of them changes it.
+    /// Calls mutating webhooks with the object that is to be written; none when none of them changes it. Every write
+    /// comes by here first.
     ///
     /// # Errors
     /// The refusal of whoever refuses first.
     pub(crate) async fn mutate(&self, review: &Review<'_>) -> Result<Option<Value>, Refusal> {
+        from_files::refuse(self, review)?;
         if review.is_exempt() {
             return Ok(None);
         }

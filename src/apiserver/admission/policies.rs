@@ -7,6 +7,7 @@ use admit_policy::webhook::{Configuration, Kind};
 use admit_policy::{Deadline, EvalOptions, PolicySet};
 use serde_json::{Value, json};
 
+use super::from_files;
 use super::review::Review;
 use crate::registry::Registry;
 use crate::status::{Causes, Refusal};
@@ -14,8 +15,8 @@ use crate::store::Range;
 use crate::{interrupt, object};
 
 /// Where policies and bindings lie in the store.
-const POLICIES: &str = "validatingadmissionpolicies";
-const BINDINGS: &str = "validatingadmissionpolicybindings";
+pub(crate) const POLICIES: &str = "validatingadmissionpolicies";
+pub(crate) const BINDINGS: &str = "validatingadmissionpolicybindings";
 
 #[derive(Debug, Default)]
 pub(crate) struct Policies {
@@ -69,8 +70,8 @@ impl Policies {
 }
 
 fn compile(registry: &Registry) -> PolicySet {
-    let policies = stored(registry, POLICIES);
-    let bindings = stored(registry, BINDINGS);
+    let (policies, bindings) =
+        from_files::decided_here(stored(registry, POLICIES), stored(registry, BINDINGS));
     PolicySet::new(
         policies.iter().filter_map(|policy| known(policy, Policy::compile_stored(policy))).collect(),
         bindings.iter().filter_map(|binding| known(binding, Binding::compile(binding))).collect(),

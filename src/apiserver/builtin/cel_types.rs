@@ -1,5 +1,5 @@
-//! Supplies the CEL types of built-in kinds for type checks, from the field tables of the embedded server, by the
-//! rules of apiserver `pkg/cel/common/schemas.go`.
+//! Supplies the CEL types of built-in kinds for type checks, from the field tables, by the rules of apiserver
+//! `pkg/cel/common/schemas.go`.
 //!
 //! Fields that a server cannot type are left out, so that their use is reported as an undefined field, as a server
 //! does: quantities, and lists and maps of them, have no single type in the schema.
@@ -8,18 +8,19 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use admit_apiserver::builtin::{RawKind, TypeId, TypeRef, tables};
-use admit_apiserver::resources::{ResourceTable, builtin_rows};
 use admit_cel::names::escape_property;
 use admit_cel::{DeclField, DeclKind, DeclType, ListType, Type};
 use admit_policy::request::{GroupVersionKind, GroupVersionResource};
 use admit_policy::vap::Types;
 
+use super::{RawKind, TypeId, TypeRef, tables};
+use crate::resources::{ResourceTable, builtin_rows};
+
 static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(builtin_rows(), 0));
 
 /// The types of built-in kinds, built on first use.
 #[derive(Debug, Default)]
-pub(super) struct BuiltinTypes {
+pub struct BuiltinTypes {
     made: RefCell<HashMap<GroupVersionKind, Option<Type>>>,
 }
 

@@ -2,9 +2,11 @@
 //!
 //! One line of `tables/*.txt` per field (number, name, type, patch and list rules, description) is the only place where
 //! a field of a built-in kind is declared. From it come the OpenAPI schemas, strict decoding, the order and omission
-//! rules of the encoder, the keys of strategic merge and the reading and writing of protobuf bodies.
+//! rules of the encoder, the keys of strategic merge, the reading and writing of protobuf bodies, and the types that
+//! expressions are checked against.
 
 mod binary;
+mod cel_types;
 pub mod decode;
 pub mod encode;
 mod go_names;
@@ -18,6 +20,7 @@ mod scalar;
 use std::sync::LazyLock;
 
 pub use binary::through_store;
+pub use cel_types::BuiltinTypes;
 pub use internal::internal;
 pub use model::{
     EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,

@@ -9,7 +9,7 @@ use super::garbage_collector::AT_ONCE;
 use super::options::WriteOptions;
 use super::scale::ScalePaths;
 use super::served::Served;
-use super::{Call, Registry};
+use super::{Call, Registry, from_files};
 use crate::clock::Clock;
 use crate::conversion::Webhook;
 use crate::discovery::compare_versions;
@@ -181,6 +181,9 @@ impl Registry {
         self.collector.poke();
         self.admission.written(&call.info.storage_key);
         self.authorization.written(&self.store, &call.key(object::name(removed)));
+        if from_files::may_show(&call.info.storage_key) {
+            self.show_freed(&call.info.storage_key, object::name(removed)).await;
+        }
         let served = self.served();
         let Some(kind) = served.custom_kind(&call.info.group, &call.info.plural) else { return };
         if let (true, Some(info)) = (kind.terminating, definitions_row(&served)) {

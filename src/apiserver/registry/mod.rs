@@ -12,6 +12,7 @@ mod create;
 mod custom;
 mod delete;
 mod field_ownership;
+mod from_files;
 mod garbage_collector;
 mod get;
 mod kinds;
@@ -20,6 +21,7 @@ mod metadata;
 pub mod options;
 mod patch;
 mod pod_subresources;
+mod policy_statuses;
 mod reset_fields;
 mod scale;
 pub(crate) mod selector;
@@ -40,6 +42,7 @@ use serde_json::Value;
 pub use builtin_kinds::BuiltinKinds;
 pub(crate) use custom::causes;
 pub use custom::{CustomKind, CustomVersion};
+pub use from_files::FromFile;
 pub use list::Listing;
 pub(crate) use metadata::{annotation_problems, label_problems};
 pub use options::{DeleteOptions, ListOptions, Query, WriteOptions};
@@ -48,6 +51,7 @@ pub use scale::ScalePaths;
 pub use served::Served;
 pub use watch::{WatchEvent, Watching};
 
+use self::from_files::FromFiles;
 use self::garbage_collector::Collector;
 use crate::admission::Admission;
 use crate::authorization::Authorization;
@@ -169,6 +173,7 @@ pub struct Registry {
     /// Questions to conversion webhooks.
     pub(crate) converted: Counts,
     collector: Collector,
+    from_files: FromFiles,
 }
 
 impl Registry {
@@ -183,6 +188,7 @@ impl Registry {
             authorization: Authorization::default(),
             converted: Counts::default(),
             collector: Collector::default(),
+            from_files: FromFiles::default(),
         }
     }
 

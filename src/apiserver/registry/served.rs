@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use admit_policy::crd::CompiledCrd;
+
 use super::custom::{CustomKind, CustomVersion};
 use crate::resources::{ResourceInfo, ResourceTable, builtin_rows};
 
@@ -36,6 +38,12 @@ impl Served {
     #[must_use]
     pub fn custom_kind(&self, group: &str, plural: &str) -> Option<&Arc<CustomKind>> {
         self.custom.get(&(group.to_owned(), plural.to_owned()))
+    }
+
+    /// The definitions of custom resources that compile.
+    pub(super) fn definitions(&self) -> impl Iterator<Item = &Arc<CompiledCrd>> {
+        let versions = self.custom.values().filter_map(|kind| kind.versions.first());
+        versions.filter_map(|version| version.compiled.as_ref())
     }
 
     /// The version of a custom resource that `info` describes, if it is one.

@@ -330,6 +330,13 @@ impl Refusal {
         self
     }
 
+    /// The same refusal, its message ending with `suffix`.
+    #[must_use]
+    pub fn suffixed(mut self, suffix: &str) -> Self {
+        self.0.status.message.push_str(suffix);
+        self
+    }
+
     #[must_use]
     pub fn code(&self) -> u16 {
         self.0.status.code

@@ -4,10 +4,10 @@
 mod allowed;
 mod texts;
 mod token;
-mod types;
 
 use std::path::PathBuf;
 
+use admit_apiserver::builtin::BuiltinTypes;
 use admit_policy::LoadOptions;
 use admit_policy::lint::{self, CODES, Finding, Report, Severity};
 use admit_policy::manifest::{Document, LoadError, Position};
@@ -16,7 +16,7 @@ use clap::{Args, ValueEnum};
 
 use self::allowed::Allowed;
 pub(super) use self::texts::Texts;
-use self::types::BuiltinTypes;
+
 use super::Exit;
 use super::load::{self, Found};
 use super::process::{self, Fault};

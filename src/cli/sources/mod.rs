@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use admit_apimachinery::go;
 use admit_policy::PolicySet;
 use admit_policy::manifest::Document;
+use admit_policy::request::GroupVersionKind;
 use ring::digest::{Context, SHA256};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
@@ -43,6 +44,8 @@ pub(super) struct Sources {
     pub(super) cluster: Option<Arc<ClusterCache>>,
     /// The policies stored in the cluster, as last seen.
     pub(super) stored: Arc<Mutex<Stored>>,
+    /// Whether somebody shows the policies and bindings of the files.
+    pub(super) shown: bool,
     /// The texts of pipes, which give them once.
     pub(super) piped: Arc<Mutex<BTreeMap<PathBuf, File>>>,
 }
@@ -121,6 +124,7 @@ impl Sources {
     fn compile(&self, mut documents: Vec<Document>, before: &InForce) -> Result<InForce, Fault> {
         let mut broken = Vec::new();
         documents = self.with_shipped(documents);
+        let shown = if self.shown { policies_of(&documents) } else { Vec::new() };
         if let Some(cluster) = &self.cluster {
             let known: BTreeSet<_> = documents.iter().map(|document| name_of(&document.value)).collect();
             let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,7 +139,7 @@ impl Sources {
         } else {
             Arc::new(PolicySet::load(&documents).map_err(|errors| load::not_compiled(&errors))?)
         };
-        Ok(InForce::new(set, hash).without(broken))
+        Ok(InForce::new(set, hash).without(broken).showing(shown))
     }
 
     /// The documents of the files, and what is shipped of which they have nothing.
@@ -300,6 +304,10 @@ async fn wait(sources: &Sources, changes: &mut Option<Changes>, at: Option<Insta
 fn publish(set: InForce, in_force: &watch::Sender<Arc<InForce>>, metrics: &Metrics) {
     let now = Arc::clone(&in_force.borrow());
     if now.hash == set.hash && now.broken == set.broken {
+        if !now.shows_as(&set) {
+            // The same documents in other files.
+            in_force.send_replace(Arc::new(set));
+        }
         return;
     }
     let news = set.broken.iter().any(|broken| !now.broken.contains(broken));
@@ -344,6 +352,18 @@ pub(super) fn announce(set: &InForce, metrics: &Metrics) {
     for warning in &set.warnings {
         tracing::warn!("{warning}");
     }
+}
+
+/// The policies and bindings among the documents.
+fn policies_of(documents: &[Document]) -> Vec<Document> {
+    const KINDS: [&str; 2] = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
+    const GROUP: &str = "admissionregistration.k8s.io";
+    let is_one = |document: &&Document| {
+        let kind = GroupVersionKind::of(&document.value);
+        kind.group == GROUP && KINDS.contains(&kind.kind.as_str())
+    };
+    let shown = |document: &Document| Document::unwritten(Arc::clone(&document.file), document.value.clone());
+    documents.iter().filter(is_one).map(shown).collect()
 }
 
 /// Of what the documents say, not of how they are laid out in files.

@@ -40,7 +40,7 @@ pub(super) async fn read(policies: Vec<PathBuf>, crds: Vec<PathBuf>) -> Result<F
     // A folder with both is named twice.
     let mut seen = HashSet::new();
     paths.retain(|path| seen.insert(path.clone()));
-    let sources = Sources { paths, shipped: shipped.into(), ..Sources::default() };
+    let sources = Sources { paths, shipped: shipped.into(), shown: true, ..Sources::default() };
     let (documents, contents) = sources::parsed(sources.clone().first().await?).await?;
     let set = sources.compiled(documents.clone(), InForce::default().into()).await?;
     let is_definition = |document: &Document| {

@@ -5,6 +5,7 @@
 //! ```
 
 mod files;
+mod in_force;
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -32,7 +33,7 @@ use super::cyndi::CyndiArgs;
 use super::demo::{Actors, DemoArgs};
 use super::gather_jobs::JobArgs;
 use super::gathering::{GatheringArgs, RoundArgs};
-use super::generate::webhook::{self, Callee, Endpoint};
+use super::generate::webhook::Endpoint;
 use super::local::{self as jobs, Ground, LocalArgs};
 use super::must::args::MustGatherArgs;
 use super::process::{self, Fault, GRACE, Threads};
@@ -165,15 +166,16 @@ impl UpArgs {
             let endpoint = addresses.webhook(&authority);
             self.define(&server, &definitions, &endpoint.client_config(converting::PATH)).await?;
             // The webhook is asked from the moment that it is registered, and knows the params by then.
-            let set = Arc::clone(&policies.borrow().policies);
+            let now = Arc::clone(&policies.borrow());
+            let set = Arc::clone(&now.policies);
             following::want_params(&set, &cluster).await;
-            register(&server, &set, endpoint.clone()).await?;
+            in_force::tell(&server, &now, &endpoint).await?;
             let in_use = InUse { sources, contents, in_force };
             let reloading = sources::keep(in_use, Some(Arc::clone(&cluster)), metrics, serving.clone());
             parts.part("policies", reloading);
             let keeping = following::keep_params(policies.clone(), cluster, serving.clone());
             parts.part("params", keeping.map(Ok));
-            parts.part("webhook", keep_registered(server.clone(), policies, endpoint, serving.clone()));
+            parts.part("webhook", in_force::keep(server.clone(), policies, endpoint, serving.clone()));
             server.set_ready("admission", true);
             let ground = Ground { server: &server, authority: &authority, api: addresses.api, folder: pods };
             self.local.start(&mut parts, ground, &shutdown, controlling.clone())?;
@@ -269,31 +271,6 @@ impl UpArgs {
         tracing::info!(address = %api, kubeconfig = %path.display(), "ready");
         Ok(())
     }
-}
-
-/// Has the API server call the webhook for what `policies` match.
-async fn register(server: &Server, policies: &PolicySet, endpoint: Endpoint) -> Result<(), Fault> {
-    let client = client(server, Identity::admin());
-    // The API server has the same definitions, and applies them itself.
-    let callee = Callee { endpoint, own_namespace: None, failure_policy: "Fail", definitions: false };
-    let configuration = webhook::configuration(policies, &callee);
-    register::put(&client, "validatingwebhookconfigurations", &configuration)
-        .await
-        .map_err(|error| refused("the webhook configuration", &error))
-}
-
-/// The same again whenever the policies have changed, until `stop`.
-async fn keep_registered(
-    server: Server,
-    mut policies: watch::Receiver<Arc<InForce>>,
-    endpoint: Endpoint,
-    stop: CancellationToken,
-) -> Result<(), Fault> {
-    while let Some(Ok(())) = stop.run_until_cancelled(policies.changed()).await {
-        let set = Arc::clone(&policies.borrow_and_update().policies);
-        register(&server, &set, endpoint.clone()).await?;
-    }
-    Ok(())
 }
 
 /// Says what is in force, and who asks it.

@@ -6,6 +6,7 @@
 mod apiserver;
 mod cluster;
 mod controllers;
+mod from_files;
 mod helm;
 mod install;
 mod managed;

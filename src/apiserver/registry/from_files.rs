@@ -1,0 +1,220 @@
+//! Shows policies and bindings that are in force from files as stored objects, and keeps them in line with the files.
+//! What is particular about such objects, and why they are stored, is told in `admission::from_files`.
+//!
+//! Input: all that the files hold, whenever it has changed. An object that is there already keeps its uid and counts its
+//! generations; one whose file is gone is removed, also when the file went while the process did not run.
+
+use std::collections::HashSet;
+
+use futures::future::{BoxFuture, join_all};
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use super::options::WriteOptions;
+use super::{Call, Registry};
+use crate::admission::{BINDINGS, MARK, POLICIES, file_of};
+use crate::codec::recheck;
+use crate::identity::Identity;
+use crate::object;
+use crate::status::Refusal;
+use crate::store::{Kept, Range, StoreError};
+
+const GROUP: &str = "admissionregistration.k8s.io";
+const VERSION: &str = "v1";
+/// The kinds that are shown, and where they are stored.
+const KINDS: [(&str, &str); 2] =
+    [("ValidatingAdmissionPolicy", POLICIES), ("ValidatingAdmissionPolicyBinding", BINDINGS)];
+/// Who owns their fields.
+const MANAGER: &str = "admit";
+/// An object that always changes between reading and writing is given up after this many tries.
+const ATTEMPTS: usize = 8;
+
+/// A policy or binding that is in force from a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FromFile {
+    /// The path, as users know it.
+    pub file: String,
+    /// The document. What only a server sets is left out of what is shown.
+    pub object: Value,
+}
+
+/// What is to be shown.
+#[derive(Debug, Default)]
+pub(super) struct FromFiles(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    wanted: Vec<FromFile>,
+    /// Storage keys and names that objects of clients have.
+    hidden: HashSet<(&'static str, String)>,
+}
+
+/// What became of an object that is to be shown.
+enum Outcome {
+    Shown,
+    /// A client's object has the name.
+    Hidden,
+}
+
+/// Whether objects of files may be stored there.
+pub(super) fn may_show(storage_key: &str) -> bool {
+    KINDS.iter().any(|(_, key)| *key == storage_key)
+}
+
+impl FromFile {
+    fn storage_key(&self) -> Option<&'static str> {
+        let kind = self.object.get("kind").and_then(Value::as_str)?;
+        KINDS.iter().find(|(own, _)| *own == kind).map(|(_, key)| *key)
+    }
+
+    fn name(&self) -> &str {
+        object::name(&self.object)
+    }
+
+    /// The object as a client would send it, with the mark.
+    fn marked(&self) -> Value {
+        let map =
+            |field: &str| self.object.pointer(&format!("/metadata/{field}")).cloned().unwrap_or(Value::Null);
+        let mut shown = json!({
+            "apiVersion": format!("{GROUP}/{VERSION}"), "kind": self.object.get("kind"),
+            "metadata": {"name": self.name(), "labels": map("labels"), "annotations": map("annotations")},
+            "spec": self.object.get("spec"),
+        });
+        let metadata = object::meta_mut(&mut shown);
+        object::member_mut(metadata, "labels").insert(MARK.to_owned(), "true".into());
+        object::member_mut(metadata, "annotations").insert(MARK.to_owned(), self.file.as_str().into());
+        shown
+    }
+}
+
+impl Registry {
+    /// Shows exactly these as objects that are in force from files.
+    pub(crate) async fn show_from_files(&self, wanted: Vec<FromFile>) {
+        let mut state = self.from_files.0.lock().await;
+        let names: HashSet<_> = wanted.iter().map(|one| (one.storage_key(), one.name())).collect();
+        for (_, storage_key) in KINDS {
+            let is_gone = |name: &str| !names.contains(&(Some(storage_key), name));
+            self.hide(storage_key, is_gone).await;
+        }
+        // Written at once: a durable store then commits them together.
+        let outcomes = join_all(wanted.iter().map(|one| self.show(one))).await;
+        let mut hidden = HashSet::new();
+        for (one, outcome) in wanted.iter().zip(outcomes) {
+            let Some(key) = one.storage_key().map(|key| (key, one.name().to_owned())) else { continue };
+            match outcome {
+                Ok(Outcome::Shown) => {}
+                Ok(Outcome::Hidden) => {
+                    if !state.hidden.contains(&key) {
+                        tell_hidden(one);
+                    }
+                    hidden.insert(key);
+                }
+                Err(refusal) => tell_refused(one, &refusal),
+            }
+        }
+        *state = State { wanted, hidden };
+    }
+
+    /// Shows what had no place as long as a client's object had its name. Boxed, since it comes after a removal and may
+    /// end in one.
+    pub(super) fn show_freed<'r>(&'r self, storage_key: &'r str, name: &'r str) -> BoxFuture<'r, ()> {
+        Box::pin(async move {
+            let mut state = self.from_files.0.lock().await;
+            let State { wanted, hidden } = &mut *state;
+            hidden.retain(|(key, hidden)| (*key, hidden.as_str()) != (storage_key, name));
+            let is_meant = |one: &&FromFile| (one.storage_key(), one.name()) == (Some(storage_key), name);
+            if let Some(one) = wanted.iter().find(is_meant)
+                && let Err(refusal) = self.show(one).await
+            {
+                tell_refused(one, &refusal);
+            }
+        })
+    }
+
+    async fn show(&self, one: &FromFile) -> Result<Outcome, Refusal> {
+        let call = one.storage_key().and_then(|key| self.shown_as(key));
+        let Some(call) = call else { return Ok(Outcome::Shown) };
+        let received = recheck(&call.info, None, one.marked());
+        let object = received.map_err(|why| why.refusal(Refusal::internal))?.object;
+        let options = WriteOptions { manager: MANAGER.to_owned(), ..WriteOptions::own() };
+        let mut refusal = None;
+        for _ in 0..ATTEMPTS {
+            let mut object = object.clone();
+            let written = match self.store.latest(&call.key(one.name())) {
+                None => self.create(&call, object, &options).await,
+                Some(live) if file_of(&live.object).is_none() => return Ok(Outcome::Hidden),
+                Some(live) => {
+                    let version = object::resource_version(&live.object);
+                    object::set_meta(&mut object, "resourceVersion", Some(version.into()));
+                    self.update(&call, one.name(), object, &options).await
+                }
+            };
+            match written {
+                Ok(_) => return Ok(Outcome::Shown),
+                // Somebody else was quicker: a client, or who keeps the status.
+                Err(raced) if ["AlreadyExists", "Conflict", "NotFound"].contains(&raced.reason()) => {
+                    refusal = Some(raced);
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        refusal.map_or(Ok(Outcome::Shown), Err)
+    }
+
+    /// Removes the objects of files whose names are `gone`.
+    async fn hide(&self, storage_key: &str, gone: impl Fn(&str) -> bool) {
+        let Some(call) = self.shown_as(storage_key) else { return };
+        let mut found = Vec::new();
+        let mut collect = |kept: &Kept| {
+            let head = kept.object.head();
+            if file_of(&head).is_some() && gone(object::name(&head)) {
+                found.push(kept.stored());
+            }
+            false
+        };
+        if let Err(error) = self.store.list(storage_key, Range::default(), 0, &mut collect) {
+            tracing::error!(%error, storage_key, "objects of files cannot be listed");
+        }
+        // A status that was written meanwhile makes it another object: it is looked at once more.
+        for stored in found {
+            let key = call.key(object::name(&stored.object));
+            let mut stored = Some(stored);
+            while let Some(live) = stored.take() {
+                let last = (*live.object).clone();
+                match self.store.delete(&key, live.revision, last).await {
+                    Ok(_) => {}
+                    Err(StoreError::Conflict(_)) => {
+                        stored = self.store.latest(&key).filter(|live| file_of(&live.object).is_some());
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, name = key.name, "an object of a file that is gone stays")
+                    }
+                }
+            }
+        }
+        self.admission.written(storage_key);
+    }
+
+    /// The server's own call to the resource.
+    fn shown_as(&self, storage_key: &str) -> Option<Call> {
+        let served = self.served();
+        let info = served.table.find(GROUP, VERSION, storage_key)?;
+        Some(Call { identity: Identity::admin(), ..self.own_call(info, "") }.admitted())
+    }
+}
+
+fn tell_hidden(FromFile { file, object }: &FromFile) {
+    let (kind, name) = (object.get("kind").and_then(Value::as_str), object::name(object));
+    tracing::warn!(
+        kind,
+        name,
+        file,
+        "in force from the file, and not shown: the API server has an object of that name, which is in force as well; \
+         delete the object to have the one of the file shown"
+    );
+}
+
+fn tell_refused(FromFile { file, object }: &FromFile, refusal: &Refusal) {
+    let (kind, name) = (object.get("kind").and_then(Value::as_str), object::name(object));
+    tracing::warn!(kind, name, file, error = %refusal, "in force from the file, and cannot be shown");
+}

@@ -1,0 +1,183 @@
+//! Writes the status of ValidatingAdmissionPolicies: the generation that was looked at, and where expressions do not fit
+//! the types of the objects that they are about. No decision depends on it.
+//!
+//! The counterpart of kube-controller-manager's validatingadmissionpolicy-status-controller. As there, a policy is
+//! checked once for each generation, against the kinds that are served at that time: a definition that comes later
+//! changes no status.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use admit_policy::request::{GroupVersionKind, GroupVersionResource};
+use admit_policy::vap::{Policy, TypeWarning, Types};
+use admit_policy::{Documents, unasked};
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use super::options::WriteOptions;
+use super::served::Served;
+use super::{Call, Registry};
+use crate::admission::POLICIES;
+use crate::builtin::BuiltinTypes;
+use crate::identity::{Identity, MASTERS};
+use crate::object;
+use crate::resources::Subresource;
+use crate::store::{EventKind, Kept, Range, Stored};
+
+/// Who owns the fields of the status.
+const MANAGER: &str = "validatingadmissionpolicy-status";
+const USER: &str = "system:serviceaccount:kube-system:validatingadmissionpolicy-status-controller";
+
+/// How long after a status that could not be written.
+const AGAIN: Duration = Duration::from_secs(5);
+
+impl Registry {
+    /// Writes statuses until the future is dropped.
+    pub(crate) async fn keep_policy_statuses(&self) {
+        loop {
+            // What is stored by now is listed, and what comes later is told.
+            let Ok(mut changes) = self.store.watch(POLICIES, self.store.revision()) else { continue };
+            let mut names = self.policy_names();
+            loop {
+                let mut left = self.write_policy_statuses(names).await;
+                let again =
+                    async { if left.is_empty() { std::future::pending().await } else { sleep(AGAIN).await } };
+                tokio::select! {
+                    () = changes.changed() => {}
+                    () = again => {}
+                }
+                // Too late to be told: everything is looked at again.
+                let Ok(events) = changes.drain() else { break };
+                let there = events.iter().filter(|event| event.kind != EventKind::Deleted);
+                left.extend(there.map(|event| object::name(&event.object.head()).to_owned()));
+                names = left;
+            }
+        }
+    }
+
+    fn policy_names(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        let mut collect = |kept: &Kept| {
+            names.insert(object::name(&kept.object.head()).to_owned());
+            false
+        };
+        if let Err(error) = self.store.list(POLICIES, Range::default(), 0, &mut collect) {
+            tracing::error!(%error, "the policies cannot be listed");
+        }
+        names
+    }
+
+    /// Writes the statuses that are behind; answers the names of policies whose status could not be written.
+    async fn write_policy_statuses(&self, names: BTreeSet<String>) -> BTreeSet<String> {
+        let served = self.served();
+        let Some(info) = served.table.find("admissionregistration.k8s.io", "v1", POLICIES) else {
+            return BTreeSet::new();
+        };
+        let identity = Identity::new(USER, [MASTERS.to_owned()]);
+        let call = Call { identity, ..self.own_call(info, "") }.admitted();
+        let stored = names.iter().filter_map(|name| self.store.latest(&call.key(name)));
+        let behind: Vec<Stored> = stored.filter(|stored| is_behind(&stored.object)).collect();
+        if behind.is_empty() {
+            return BTreeSet::new();
+        }
+        // Types of kinds are large, and expressions many: off the threads that carry bytes.
+        let served = Arc::clone(&served);
+        let checked = spawn_blocking(move || {
+            let known = Known::of(&served);
+            let status = |stored: Stored| {
+                (object::name(&stored.object).to_owned(), configuration(&stored.object, &known))
+            };
+            behind.into_iter().map(status).collect::<Vec<_>>()
+        });
+        let checked = match checked.await {
+            Ok(checked) => checked,
+            Err(panic) => {
+                tracing::error!(%panic, "the types of expressions cannot be checked");
+                return BTreeSet::new();
+            }
+        };
+        let status = call.on(Some(Subresource::Status));
+        let mut left = BTreeSet::new();
+        for (name, configuration) in checked {
+            let applied = self.apply(&status, &name, configuration.to_string().as_bytes(), &options()).await;
+            match applied {
+                Ok(_) => {}
+                // It is gone, or another one has its name, of which there is word.
+                Err(raced) if ["NotFound", "Conflict", "Invalid"].contains(&raced.reason()) => {
+                    tracing::debug!(error = %raced, name, "the status of a policy is not written");
+                }
+                Err(error) => {
+                    tracing::warn!(%error, name, "the status of a policy is not written; it will be tried again");
+                    left.insert(name);
+                }
+            }
+        }
+        left
+    }
+}
+
+fn options() -> WriteOptions {
+    WriteOptions {
+        kind: "PatchOptions",
+        field_manager: MANAGER.to_owned(),
+        manager: MANAGER.to_owned(),
+        force: true,
+        ..WriteOptions::own()
+    }
+}
+
+fn is_behind(policy: &Value) -> bool {
+    let observed = policy.pointer("/status/observedGeneration").and_then(Value::as_i64).unwrap_or_default();
+    object::generation(policy) > observed
+}
+
+/// What is applied to the status of `policy`; the uid, lest a status be given to the next policy of that name.
+fn configuration(policy: &Value, types: &dyn Types) -> Value {
+    let mut checking = json!({});
+    let warnings = warnings(policy, types);
+    if !warnings.is_empty() {
+        let warnings =
+            warnings.iter().map(|found| json!({"fieldRef": found.field, "warning": found.warning}));
+        object::set_field(&mut checking, "expressionWarnings", Some(warnings.collect()));
+    }
+    json!({
+        "apiVersion": policy.get("apiVersion"), "kind": policy.get("kind"),
+        "metadata": {"name": object::name(policy), "uid": object::uid(policy)},
+        "status": {"observedGeneration": object::generation(policy), "typeChecking": checking},
+    })
+}
+
+/// None of a policy that was written by other rules than today's, and does not compile.
+fn warnings(policy: &Value, types: &dyn Types) -> Vec<TypeWarning> {
+    unasked(|| Policy::compile_stored(policy).map(|policy| policy.check_types(types)).unwrap_or_default())
+}
+
+/// The types of everything that is served: of custom resources by their definitions, and of built-in kinds.
+struct Known<'s> {
+    served: &'s Served,
+    defined: Documents,
+    builtin: BuiltinTypes,
+}
+
+impl<'s> Known<'s> {
+    fn of(served: &'s Served) -> Self {
+        let mut defined = Documents::default();
+        let definitions = served.definitions();
+        definitions.for_each(|definition| defined.insert_crd(Arc::clone(definition)));
+        Self { served, defined, builtin: BuiltinTypes::default() }
+    }
+}
+
+impl Types for Known<'_> {
+    fn kinds(&self, resource: &GroupVersionResource) -> Vec<GroupVersionKind> {
+        let GroupVersionResource { group, version, resource } = resource;
+        let row = self.served.table.find(group, version, resource);
+        row.map(|row| GroupVersionKind::new(&*row.group, &*row.version, &*row.kind)).into_iter().collect()
+    }
+
+    fn type_of(&self, kind: &GroupVersionKind) -> Option<admit_cel::Type> {
+        self.defined.type_of(kind).or_else(|| self.builtin.type_of(kind))
+    }
+}
