@@ -7,7 +7,7 @@ use admit_policy::request::UserInfo;
 use serde_json::{Map, Value, json};
 
 /// Members may do everything.
-pub const MASTERS: &str = "system:masters";
+pub(crate) const MASTERS: &str = "system:masters";
 const AUTHENTICATED: &str = "system:authenticated";
 
 /// A user, as admission webhooks and reviews see it.

@@ -7,38 +7,84 @@
 //!                   │                  └── conversion, admission ──► callout ──► webhooks of others
 //!                   └── discovery, OpenAPI, Tables read resources::ResourceTable
 //! ```
+//!
+//! Only the registry writes. Admission, authorization and conversion read what is stored through the trait
+//! `objects::Objects`, which the registry implements, and know nothing of the registry.
+//!
+//! | module | decides | may use |
+//! |---|---|---|
+//! | `interrupt` | when synchronous work has to stop | nothing of ours |
+//! | `digest` | the hashes that clients see | nothing of ours |
+//! | `identity` | who sends a request | nothing of ours |
+//! | `logs` | where the logs of pods come from | nothing of ours |
+//! | `warning` | the texts of `Warning` headers | nothing of ours |
+//! | `object` | the metadata of an object that is held as JSON | interrupt |
+//! | `clock` | the time of day | object |
+//! | [`builtin`] | the fields of the built-in kinds, and their encodings | interrupt |
+//! | [`resources`] | one row for each served resource | builtin |
+//! | `status` | refusals, in kube-apiserver's words | object, resources |
+//! | `cel_types` | the CEL types of the built-in kinds, for type checks | builtin, resources |
+//! | [`store`] | objects with their history, and one revision for all | interrupt, object |
+//! | `objects` | what may be read of a cluster by those who do not write | resources, store |
+//! | `validation` | what is wrong with an object, or with a change | builtin, interrupt, object, resources, status |
+//! | `patch` | patches that need the schema of the kind | builtin, interrupt |
+//! | [`managed_fields`] | who owns which field; server-side apply | builtin, interrupt, object |
+//! | [`table`] | what `kubectl get` prints | builtin, interrupt, object, resources |
+//! | `discovery` | the documents that say what is served | digest, resources |
+//! | [`openapi`] | the documents that say what the fields are | builtin, clock, digest, discovery, resources |
+//! | `authentication` | the tokens of service accounts | identity |
+//! | `certificate` | the user of a client certificate | digest, identity |
+//! | `callout` | one request to a webhook | object, objects, store |
+//! | `conversion` | custom resources in other versions, by webhook | callout, digest, object, objects, status, validation |
+//! | `served` | what is served, and the behaviour of custom kinds | conversion, interrupt, managed_fields, object, resources, status, store, table, warning |
+//! | `codec` | bodies to objects of a kind | builtin, object, resources, served, status |
+//! | `call` | one request to a resource, and its options | clock, conversion, identity, object, resources, served, status, store, warning |
+//! | `authorization` | who may do what | call, identity, object, objects, status, store |
+//! | `admission` | which writes are let in, and what webhooks make of them | call, callout, conversion, interrupt, object, objects, resources, served, status, store |
+//! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, authentication, authorization, builtin, call, cel_types, clock, codec, conversion, discovery, identity, interrupt, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
+//! | `flowcontrol` | how much is done at a time, by user and in all | identity, interrupt, status |
+//! | `server` | what all requests share, and how it starts | authentication, call, clock, conversion, flowcontrol, identity, logs, object, openapi, registry, status, store, warning |
+//! | `http` | paths, bodies, answers and connections | authorization, builtin, call, certificate, clock, codec, conversion, discovery, flowcontrol, identity, logs, object, registry, resources, server, status, table, warning |
 
-pub mod admission;
+mod admission;
 mod authentication;
 mod authorization;
 pub mod builtin;
+mod call;
 mod callout;
+mod cel_types;
 mod certificate;
 mod clock;
 mod codec;
 mod conversion;
 mod digest;
-pub mod discovery;
+mod discovery;
+mod flowcontrol;
 mod http;
-pub mod identity;
+mod identity;
 mod interrupt;
 mod logs;
 pub mod managed_fields;
 mod object;
+mod objects;
 pub mod openapi;
-pub mod patch;
-pub mod registry;
+mod patch;
+mod registry;
 pub mod resources;
+mod served;
 mod server;
-pub mod status;
+mod status;
 pub mod store;
 pub mod table;
 mod validation;
+mod warning;
 
 pub use authentication::{TokenKey, TokenKeyError};
+pub use cel_types::BuiltinTypes;
 pub use clock::Clock;
 pub use http::serve::serve as serve_router;
 pub use identity::Identity;
 pub use logs::{LogError, LogOptions, LogStream, PodLogs};
-pub use registry::FromFile;
+pub use registry::{BuiltinKinds, FromFile};
 pub use server::{Server, ServerBuilder};
+pub use status::Refusal;

@@ -1,35 +1,43 @@
-//! The server: a registry over a store, and the ways to reach it (in process, or over HTTPS).
+//! The server: a registry over a store, with all that requests share. How requests reach it is left to `http`.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::future::Future;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use admit_serving::{Places, ServeError};
+use admit_serving::Places;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use crate::authentication::{Issuer, TokenKey};
+use crate::call::{Call, WriteOptions};
 use crate::clock::Clock;
 use crate::conversion::Conversions;
-use crate::http as face;
-use crate::http::answers::Answers;
-use crate::http::turns::Turns;
-use crate::http::watchers::Watchers;
+use crate::flowcontrol::answers::Answers;
+use crate::flowcontrol::turns::Turns;
+use crate::flowcontrol::watchers::Watchers;
 use crate::identity::Identity;
 use crate::logs::PodLogs;
 use crate::object;
 use crate::openapi::OpenApi;
-use crate::registry::{Call, FromFile, Registry, Warnings, WriteOptions};
+use crate::registry::{FromFile, Registry};
 use crate::status::Refusal;
 use crate::store::Store;
+use crate::warning::Warnings;
 
 /// What tokens call this server when nobody says otherwise.
 const ISSUER: &str = "https://kubernetes.default.svc";
 
 /// Namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/// Connections at one time; for further ones the longest idle are closed. A client needs one or two, since many requests and
+/// watches share one; and a process is commonly allowed 1,024 descriptors, of which stores and webhooks need some.
+const MAX_CONNECTIONS: usize = 512;
+
+/// Room for the connections of a server.
+pub(crate) fn places() -> Arc<Places> {
+    Arc::new(Places::within_descriptors(MAX_CONNECTIONS))
+}
 
 /// An API server. Clones share everything.
 #[derive(Clone, Debug)]
@@ -129,7 +137,7 @@ impl ServerBuilder {
             tokens: self.tokens,
             issuer,
             started,
-            connections: face::serve::places(),
+            connections: places(),
             turns: Turns::default(),
             watchers: Watchers::default(),
             answers: Answers::default(),
@@ -162,27 +170,6 @@ impl Server {
     #[must_use]
     pub fn builder() -> ServerBuilder {
         ServerBuilder::default()
-    }
-
-    /// The server as a service, to be called in process or behind any transport. Requests act as the [`Identity`] in
-    /// their extensions, as that of their bearer token, and without either as an administrator.
-    pub fn router(&self) -> axum::Router {
-        face::router(self.clone())
-    }
-
-    /// Serves HTTPS until `shutdown` is ready. Client certificates are asked for and verified as `tls` says; a client
-    /// without one is anonymous.
-    ///
-    /// # Errors
-    /// When the listener breaks, or the system gives no thread.
-    pub async fn serve(
-        &self,
-        listener: TcpListener,
-        tls: rustls::ServerConfig,
-        shutdown: impl Future<Output = ()> + Send,
-    ) -> Result<(), ServeError> {
-        let places = Arc::clone(&self.inner.connections);
-        face::serve::serve_in(places, self.router(), listener, tls, shutdown).await
     }
 
     /// The garbage collector, the end of namespaces, and the status of policies: to be run beside the server for as long
@@ -221,9 +208,27 @@ impl Server {
         self.inner.logs.get().map(AsRef::as_ref)
     }
 
+    /// Processes all stored objects once, as [`housekeeping`](Self::housekeeping) does whenever there is something to do.
+    ///
+    /// # Errors
+    /// The first refusal that is not a race with somebody else.
+    pub async fn sweep(&self) -> Result<(), Refusal> {
+        self.inner.registry.sweep().await
+    }
+
+    /// The store of objects, which writes past this server change without its knowledge.
     #[must_use]
-    pub fn registry(&self) -> &Registry {
+    pub fn store(&self) -> &Store {
+        &self.inner.registry.store
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
         &self.inner.registry
+    }
+
+    /// Room for connections.
+    pub(crate) fn connections(&self) -> &Arc<Places> {
+        &self.inner.connections
     }
 
     pub(crate) fn openapi(&self) -> &OpenApi {

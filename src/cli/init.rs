@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use admit_apimachinery::yaml;
-use admit_apiserver::registry::BuiltinKinds;
+use admit_apiserver::BuiltinKinds;
 use admit_policy::{LoadOptions, PolicySet, init};
 use clap::Args;
 

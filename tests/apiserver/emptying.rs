@@ -29,14 +29,13 @@ async fn full_namespace(server: &Server, objects: usize) {
 /// How many objects were looked at and how many changes were made, to empty a namespace of so many.
 async fn emptied(objects: usize) -> (u64, u64) {
     let server = Server::builder().build().await.unwrap();
-    let registry = server.registry();
     full_namespace(&server, objects).await;
-    registry.sweep().await.unwrap();
+    server.sweep().await.unwrap();
     delete(&server, "/api/v1/namespaces/many", None).await;
-    let (looked_at, revision) = (registry.store.looked_at(), registry.store.revision());
-    registry.sweep().await.unwrap();
+    let (looked_at, revision) = (server.store().looked_at(), server.store().revision());
+    server.sweep().await.unwrap();
     assert_eq!(get(&server, "/api/v1/namespaces/many").await.status, 404);
-    (registry.store.looked_at() - looked_at, registry.store.revision() - revision)
+    (server.store().looked_at() - looked_at, server.store().revision() - revision)
 }
 
 #[tokio::test]
@@ -59,10 +58,10 @@ async fn ended(objects: usize) -> u64 {
             json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": format!("t{n}")}});
         assert_eq!(post(&server, "/apis/example.com/v1/things", &thing).await.status, 201);
     }
-    let looked_at = server.registry().store.looked_at();
+    let looked_at = server.store().looked_at();
     delete(&server, &format!("{DEFINITIONS}/things.example.com"), None).await;
     assert_eq!(get(&server, &format!("{DEFINITIONS}/things.example.com")).await.status, 404);
-    server.registry().store.looked_at() - looked_at
+    server.store().looked_at() - looked_at
 }
 
 #[tokio::test]
@@ -118,7 +117,7 @@ async fn while_one_change_is_stored_the_next_are_made() {
     assert!(store.get(&key(0)).is_some() && store.get(&key(99)).is_some());
     disk.hold_up(true);
     let sweeping = server.clone();
-    let sweep = tokio::spawn(async move { sweeping.registry().sweep().await });
+    let sweep = tokio::spawn(async move { sweeping.sweep().await });
     let is_left = |n: &usize| store.latest(&key(*n)).is_some();
     let waited = timeout(PATIENCE, async {
         while (0..100).filter(is_left).count() > 50 {

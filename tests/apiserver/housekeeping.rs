@@ -118,7 +118,7 @@ async fn content_survives_a_restart() {
     let made = post(&server, MAPS, &map("kept", None)).await.body;
     post(&server, MAPS, &map("dropped", None)).await;
     delete(&server, &format!("{MAPS}/dropped"), None).await;
-    let newest = server.registry().store.revision();
+    let newest = server.store().revision();
     drop(server);
     let server = timeout(PATIENCE, async {
         loop {
@@ -134,5 +134,5 @@ async fn content_survives_a_restart() {
     let server = server.await.unwrap().unwrap();
     assert_eq!(get(&server, &format!("{MAPS}/kept")).await.body, made);
     assert_eq!(get(&server, &format!("{MAPS}/dropped")).await.status, 404);
-    assert!(server.registry().store.revision() >= newest);
+    assert!(server.store().revision() >= newest);
 }

@@ -102,7 +102,7 @@ async fn pages_show_one_state_until_it_is_forgotten() {
     assert_eq!(names, expected);
     let token = page(String::new()).await["metadata"]["continue"].as_str().unwrap().to_owned();
     post(&server, MAPS, &map(100)).await;
-    server.registry().store.compact(server.registry().store.revision());
+    server.store().compact(server.store().revision());
     let gone = get(&server, &format!("{MAPS}?limit=7&continue={token}")).await;
     assert_eq!((gone.status, &gone.body["reason"]), (410, &json!("Expired")));
 }
@@ -130,7 +130,7 @@ async fn a_watcher_that_reads_too_late_is_told_so() {
         for number in 0..3 {
             post(&server, MAPS, &map(number)).await;
         }
-        server.registry().store.compact(server.registry().store.revision());
+        server.store().compact(server.store().revision());
     })
     .await;
     assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));

@@ -77,7 +77,7 @@ impl Demo {
         }
         let key =
             Key { resource: "endpointslices".into(), namespace: "demo".to_owned(), name: name.to_owned() };
-        self.server.registry().store.put(&key, Expect::Absent, object).await.unwrap();
+        self.server.store().put(&key, Expect::Absent, object).await.unwrap();
     }
 
     /// What a client is told whose object the webhook is to be asked about.

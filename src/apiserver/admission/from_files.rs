@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::policies::Policies;
 use super::review::{Operation, Review};
 use crate::object;
-use crate::registry::Registry;
+use crate::objects::Objects;
 use crate::resources::ResourceInfo;
 use crate::status::{Cause, Refusal};
 
@@ -34,14 +34,14 @@ pub(crate) fn file_of(object: &Value) -> Option<&str> {
 }
 
 /// Refuses what clients may not write: objects of files, and the mark of such objects.
-pub(super) fn refuse(registry: &Registry, review: &Review<'_>) -> Result<(), Refusal> {
+pub(super) fn refuse(objects: &dyn Objects, review: &Review<'_>) -> Result<(), Refusal> {
     let info = &*review.call.info;
     if review.call.admitted || !are_shown(info) {
         return Ok(());
     }
     // What is deleted with its collection has no name in the review.
     let name = review.old_object.map_or(review.name, object::name);
-    let stored = registry.store.latest(&review.call.key(name));
+    let stored = objects.latest_object(&review.call.key(name));
     let file = stored.as_ref().and_then(|stored| file_of(&stored.object));
     match (file, review.operation) {
         (Some(file), Operation::Create) => {

@@ -7,28 +7,28 @@ use admit_policy::matching::builtin;
 use admit_policy::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 use serde_json::Value;
 
+use super::Cluster;
 use crate::conversion::{Conversions, version_of};
 use crate::object;
-use crate::registry::Registry;
 use crate::resources;
-use crate::store::{Kept, Key, Range};
+use crate::store::{Kept, Key};
 
-/// What a webhook has to convert is noted, and is there when whoever asked is run again ([`Registry::converting`]).
+/// What a webhook has to convert is noted, and is there when whoever asked is run again ([`Conversions::provide`]).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoreHost<'r> {
-    pub(super) registry: &'r Registry,
+    pub(super) cluster: &'r dyn Cluster,
     pub(super) conversions: &'r Conversions,
 }
 
 impl Host for StoreHost<'_> {
     fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, HostError> {
         let key = Key { resource: "namespaces".into(), namespace: String::new(), name: name.to_owned() };
-        Ok(self.registry.store.latest(&key).map(|stored| stored.object))
+        Ok(self.cluster.latest_object(&key).map(|stored| stored.object))
     }
 
     fn param_scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
-        let served = self.registry.served();
-        let info = served.table.find_kind(&kind.group, &kind.version, &kind.kind)?;
+        let served = self.cluster.resources();
+        let info = served.find_kind(&kind.group, &kind.version, &kind.kind)?;
         Some(match info.scope {
             resources::Scope::Namespaced => Scope::Namespaced,
             resources::Scope::Cluster => Scope::Cluster,
@@ -36,19 +36,17 @@ impl Host for StoreHost<'_> {
     }
 
     fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
-        let served = self.registry.served();
-        let Some(info) = served.table.find_kind(&kind.group, &kind.version, &kind.kind) else {
+        let served = self.cluster.resources();
+        let Some(info) = served.find_kind(&kind.group, &kind.version, &kind.kind) else {
             return Ok(Vec::new());
         };
         let namespace = Some(namespace).filter(|_| info.scope == resources::Scope::Namespaced);
-        let range = Range { namespace, ..Range::default() };
-        let page = self
-            .registry
-            .store
-            .list(&info.storage_key, range, 0, &mut |_| true)
+        let mut items: Vec<Kept> = Vec::new();
+        self.cluster
+            .each_object(&info.storage_key, namespace, &mut |kept| items.push(kept.clone()))
             .map_err(|error| HostError(error.to_string()))?;
         // All are looked at, whatever is missing: what is missing of them is asked for at once.
-        let seen: Vec<_> = page.items.iter().map(|kept| self.in_version(kept, kind)).collect();
+        let seen: Vec<_> = items.iter().map(|kept| self.in_version(kept, kind)).collect();
         seen.into_iter().collect()
     }
 
@@ -58,17 +56,14 @@ impl Host for StoreHost<'_> {
         namespace: &str,
         name: &str,
     ) -> Result<Vec<Arc<Value>>, HostError> {
-        let served = self.registry.served();
-        let Some(info) = served.table.find_kind(&kind.group, &kind.version, &kind.kind) else {
+        let served = self.cluster.resources();
+        let Some(info) = served.find_kind(&kind.group, &kind.version, &kind.kind) else {
             return Ok(Vec::new());
         };
         let namespace = if info.scope == resources::Scope::Namespaced { namespace } else { "" };
         let resource = info.storage_key.as_str().into();
-        let kept = self.registry.store.kept(&Key {
-            resource,
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        });
+        let kept =
+            self.cluster.object(&Key { resource, namespace: namespace.to_owned(), name: name.to_owned() });
         kept.iter().map(|kept| self.in_version(kept, kind)).collect()
     }
 
@@ -81,9 +76,8 @@ impl Host for StoreHost<'_> {
         if !builtin.is_empty() {
             return builtin;
         }
-        let served = self.registry.served();
+        let served = self.cluster.resources();
         let others = served
-            .table
             .versions(&resource.group, &resource.resource)
             .filter(|info| info.version != resource.version);
         others
@@ -103,12 +97,11 @@ impl Host for StoreHost<'_> {
         if let Some(converted) = builtin::convert(object, kind) {
             return Ok(converted);
         }
-        let served = self.registry.served();
-        let info = served.table.find_kind(&kind.group, &kind.version, &kind.kind);
-        let custom = info.and_then(|info| served.custom_version(info));
-        let webhook = custom.as_ref().and_then(|custom| custom.converter.as_ref());
+        let served = self.cluster.resources();
+        let info = served.find_kind(&kind.group, &kind.version, &kind.kind);
+        let webhook = info.and_then(|info| self.cluster.converter(info));
         if let Some(webhook) = webhook.filter(|_| version_of(object) != kind.api_version()) {
-            let converted = self.conversions.of(webhook, object, &kind.api_version());
+            let converted = self.conversions.of(&webhook, object, &kind.api_version());
             return converted.map(Arc::unwrap_or_clone).map_err(|failed| HostError(failed.to_string()));
         }
         // Versions of one resource differ in nothing but the name of the version.
@@ -119,7 +112,7 @@ impl Host for StoreHost<'_> {
     }
 
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
-        Ok(self.registry.access_rules().authorize(user, attributes))
+        Ok(self.cluster.access_rules().authorize(user, attributes))
     }
 }
 

@@ -12,11 +12,17 @@ mod webhook;
 
 pub(crate) use from_files::{MARK, file_of};
 pub(crate) use policies::{BINDINGS, POLICIES, validate as validate_policy};
-pub use review::{Operation, Review};
+pub(crate) use review::Review;
 
+use std::sync::Arc;
+
+use admit_policy::rbac::AccessRules;
 use serde_json::Value;
 
-use crate::registry::{Call, Registry, ScalePaths, WriteOptions};
+use crate::conversion::Webhook;
+use crate::objects::Objects;
+use crate::resources::ResourceInfo;
+use crate::served::ScalePaths;
 use crate::status::Refusal;
 
 use self::policies::Policies;
@@ -27,6 +33,33 @@ pub(crate) struct Admission {
     policies: Policies,
 }
 
+/// What admission reads of the cluster that a write goes to.
+pub(crate) trait Cluster: Objects {
+    /// The webhook that converts objects of this resource between its versions, where one does.
+    fn converter(&self, info: &ResourceInfo) -> Option<Arc<Webhook>>;
+
+    /// The roles and bindings, for policies that ask who may do what.
+    fn access_rules(&self) -> Arc<AccessRules>;
+}
+
+/// Calls mutating webhooks with the object that is to be written; none when none of them changes it. Every write comes
+/// by here first.
+///
+/// # Errors
+/// The refusal of whoever refuses first.
+pub(crate) async fn mutate(cluster: &dyn Cluster, review: &Review<'_>) -> Result<Option<Value>, Refusal> {
+    from_files::refuse(cluster, review)?;
+    if review.is_exempt() {
+        return Ok(None);
+    }
+    let Some((object, paths)) = review.object.zip(review.call.scale()) else {
+        return webhook::mutate(cluster, review).await;
+    };
+    let (scale, old) = scales(paths, review);
+    let changed = webhook::mutate(cluster, &review.seen_as(scale.as_ref(), old.as_ref())).await?;
+    Ok(changed.map(|scale| paths.with_scale(object, &scale)))
+}
+
 impl Admission {
     /// Drops cached policies if a change at this storage key concerns them.
     pub(crate) fn written(&self, storage_key: &str) {
@@ -34,65 +67,28 @@ impl Admission {
             self.policies.forget();
         }
     }
-}
-
-impl Registry {
-    /// Calls mutating webhooks with the object that is to be written; none when none of them changes it. Every write
-    /// comes by here first.
-    ///
-    /// # Errors
-    /// The refusal of whoever refuses first.
-    pub(crate) async fn mutate(&self, review: &Review<'_>) -> Result<Option<Value>, Refusal> {
-        from_files::refuse(self, review)?;
-        if review.is_exempt() {
-            return Ok(None);
-        }
-        let Some((object, paths)) = review.object.zip(review.call.scale()) else {
-            return webhook::mutate(self, review).await;
-        };
-        let (scale, old) = scales(paths, review);
-        let changed = webhook::mutate(self, &review.seen_as(scale.as_ref(), old.as_ref())).await?;
-        Ok(changed.map(|scale| paths.with_scale(object, &scale)))
-    }
 
     /// Asks everyone who has a say. Warnings go to the call.
     ///
     /// # Errors
     /// The refusal of whoever refuses first.
-    pub(crate) async fn admit(&self, review: &Review<'_>) -> Result<(), Refusal> {
+    pub(crate) async fn admit(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
         if review.is_exempt() {
             return Ok(());
         }
         match review.call.scale() {
-            None => self.ask(review).await,
+            None => self.ask(cluster, review).await,
             Some(paths) => {
                 let (scale, old) = scales(paths, review);
-                self.ask(&review.seen_as(scale.as_ref(), old.as_ref())).await
+                self.ask(cluster, &review.seen_as(scale.as_ref(), old.as_ref())).await
             }
         }
     }
 
-    /// Applies admission to an object that is sent to a subresource and not stored.
-    ///
-    /// # Errors
-    /// The refusal of whoever refuses first.
-    pub(crate) async fn admitted(
-        &self,
-        call: &Call,
-        name: &str,
-        sent: Value,
-        options: &WriteOptions,
-    ) -> Result<Value, Refusal> {
-        let review = Review::create(call, name, &sent, options.dry_run, options.to_value());
-        let changed = self.mutate(&review).await?;
-        let Some(changed) = changed else { return self.admit(&review).await.map(|()| sent) };
-        self.admit(&review.with_object(&changed)).await.map(|()| changed)
-    }
-
-    async fn ask(&self, review: &Review<'_>) -> Result<(), Refusal> {
-        let decide = || self.admission.policies.admit(self, review);
-        self.converting(&review.call.conversions, decide).await?;
-        webhook::admit(self, review).await
+    async fn ask(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
+        let decide = || self.policies.admit(cluster, review);
+        review.call.conversions.provide(cluster, decide).await?;
+        webhook::admit(cluster, review).await
     }
 }
 

@@ -7,11 +7,11 @@ use admit_policy::webhook::{Configuration, Kind};
 use admit_policy::{Deadline, EvalOptions, PolicySet};
 use serde_json::{Value, json};
 
-use super::from_files;
 use super::review::Review;
-use crate::registry::Registry;
-use crate::status::{Causes, Refusal};
-use crate::store::Range;
+use super::{Cluster, from_files};
+use crate::objects::Objects;
+use crate::status::{Causes, Refusal, causes};
+use crate::store::Kept;
 use crate::{interrupt, object};
 
 /// Where policies and bindings lie in the store.
@@ -34,14 +34,14 @@ impl Policies {
         *self.compiled.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    pub(super) fn admit(&self, registry: &Registry, review: &Review<'_>) -> Result<(), Refusal> {
-        let set = self.current(registry);
+    pub(super) fn admit(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
+        let set = self.current(cluster);
         if set.policies().next().is_none() {
             return Ok(());
         }
         let deadline = Some(Deadline::new(&interrupt::is_over));
         let eval = EvalOptions { deadline, ..EvalOptions::default() };
-        let decision = set.decide_with(&review.request()?, &review.host(registry), |_| true, eval);
+        let decision = set.decide_with(&review.request()?, &review.host(cluster), |_| true, eval);
         // Whatever was said by then: the request has its answer.
         interrupt::checkpoint();
         if !decision.audit_annotations.is_empty() {
@@ -57,21 +57,20 @@ impl Policies {
         }
     }
 
-    fn current(&self, registry: &Registry) -> Arc<PolicySet> {
+    fn current(&self, objects: &dyn Objects) -> Arc<PolicySet> {
         if let Some(set) = &*self.compiled.read().unwrap_or_else(PoisonError::into_inner) {
             return Arc::clone(set);
         }
         // Held while compiling, so that a change in between is not overwritten by what it replaced.
         let mut compiled = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
-        let set = Arc::new(admit_policy::unasked(|| compile(registry)));
+        let set = Arc::new(admit_policy::unasked(|| compile(objects)));
         *compiled = Some(Arc::clone(&set));
         set
     }
 }
 
-fn compile(registry: &Registry) -> PolicySet {
-    let (policies, bindings) =
-        from_files::decided_here(stored(registry, POLICIES), stored(registry, BINDINGS));
+fn compile(objects: &dyn Objects) -> PolicySet {
+    let (policies, bindings) = from_files::decided_here(stored(objects, POLICIES), stored(objects, BINDINGS));
     PolicySet::new(
         policies.iter().filter_map(|policy| known(policy, Policy::compile_stored(policy))).collect(),
         bindings.iter().filter_map(|binding| known(binding, Binding::compile(binding))).collect(),
@@ -88,9 +87,10 @@ fn known<T, E>(document: &Value, compiled: Result<T, Vec<E>>) -> Option<T> {
         .ok()
 }
 
-fn stored(registry: &Registry, storage_key: &str) -> Vec<Arc<Value>> {
-    let page = registry.store.list(storage_key, Range::default(), 0, &mut |_| true);
-    page.map(|page| page.items.iter().map(|kept| kept.object.values()).collect()).unwrap_or_default()
+fn stored(objects: &dyn Objects, storage_key: &str) -> Vec<Arc<Value>> {
+    let mut items: Vec<Kept> = Vec::new();
+    let listed = objects.each_object(storage_key, None, &mut |kept| items.push(kept.clone()));
+    listed.map(|()| items.iter().map(|kept| kept.object.values()).collect()).unwrap_or_default()
 }
 
 /// Validates a policy, binding or webhook configuration that is to be stored, replacing `stored` if there is one.
@@ -107,5 +107,5 @@ pub(crate) fn validate(kind: &str, document: &Value, stored: Option<&Value>) -> 
         ("MutatingWebhookConfiguration", _) => webhooks(Kind::Mutating),
         _ => None,
     };
-    crate::registry::causes(&errors.unwrap_or_default())
+    causes(&errors.unwrap_or_default())
 }

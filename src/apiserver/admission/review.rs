@@ -4,13 +4,14 @@ use admit_policy::Request;
 use admit_policy::object::Object;
 use serde_json::{Map, Value, json};
 
+use super::Cluster;
 use super::host::StoreHost;
-use crate::registry::{Call, DeleteOptions, Registry};
+use crate::call::{Call, DeleteOptions};
 use crate::resources::Subresource;
 use crate::status::Refusal;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub(crate) enum Operation {
     Create,
     Update,
     Delete,
@@ -19,7 +20,7 @@ pub enum Operation {
 
 impl Operation {
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Create => "CREATE",
             Self::Update => "UPDATE",
@@ -31,7 +32,7 @@ impl Operation {
 
 /// A write that is about to happen.
 #[derive(Debug)]
-pub struct Review<'a> {
+pub(crate) struct Review<'a> {
     pub call: &'a Call,
     pub operation: Operation,
     pub name: &'a str,
@@ -127,8 +128,8 @@ impl<'a> Review<'a> {
     }
 
     /// What policies and matching may ask about the request.
-    pub(super) fn host<'r>(&'r self, registry: &'r Registry) -> StoreHost<'r> {
-        StoreHost { registry, conversions: &self.call.conversions }
+    pub(super) fn host<'r>(&'r self, cluster: &'r dyn Cluster) -> StoreHost<'r> {
+        StoreHost { cluster, conversions: &self.call.conversions }
     }
 
     /// Whether admission is skipped: a policy or webhook could otherwise block its own correction.
@@ -138,7 +139,7 @@ impl<'a> Review<'a> {
     }
 
     #[must_use]
-    pub fn subresource(&self) -> &'static str {
+    pub(crate) fn subresource(&self) -> &'static str {
         self.call.subresource.map_or("", Subresource::name)
     }
 
@@ -155,7 +156,7 @@ impl<'a> Review<'a> {
 
     /// The `request` of an AdmissionReview, as it was sent; `uid` names this question.
     #[must_use]
-    pub fn to_value(&self, uid: &str) -> Value {
+    pub(crate) fn to_value(&self, uid: &str) -> Value {
         let whole = |object: Option<&Value>| object.cloned().unwrap_or(Value::Null);
         self.told(uid, whole(self.object), whole(self.old_object))
     }

@@ -9,18 +9,20 @@ use admit_policy::host::AccessAttributes;
 use admit_policy::rbac::{Missing, Rule, missing};
 use serde_json::Value;
 
-use super::resource_access;
+use super::{Authorization, resource_access};
+use crate::call::Call;
 use crate::object;
-use crate::registry::{Call, Registry};
+use crate::objects::Objects;
 use crate::status::Refusal;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-impl Registry {
+impl Authorization {
     /// # Errors
     /// 403 that names the missing permissions; 404 for a binding to a role that is not there.
     pub(crate) fn refuse_escalation(
         &self,
+        objects: &dyn Objects,
         call: &Call,
         object: &Value,
         old: Option<&Value>,
@@ -36,11 +38,11 @@ impl Registry {
             |why: &str| Refusal::resource_forbidden(GROUP, &call.info.plural, object::name(object), why);
         let wanted: Arc<[Rule]> = match call.info.kind.as_str() {
             "Role" | "ClusterRole" => {
-                if self.may(call, "escalate", &call.info.plural, object::name(object)) {
+                if self.may(objects, call, "escalate", &call.info.plural, object::name(object)) {
                     return Ok(());
                 }
                 if object.get("aggregationRule").is_some_and(|rule| !rule.is_null()) {
-                    if self.lacking(call, &everything()).is_nothing() {
+                    if self.lacking(objects, call, &everything()).is_nothing() {
                         return Ok(());
                     }
                     return Err(refused("must have cluster-admin privileges to use the aggregationRule"));
@@ -51,14 +53,14 @@ impl Registry {
                 let text =
                     |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
                 let plural = if text("/roleRef/kind") == "Role" { "roles" } else { "clusterroles" };
-                if self.may(call, "bind", plural, text("/roleRef/name")) {
+                if self.may(objects, call, "bind", plural, text("/roleRef/name")) {
                     return Ok(());
                 }
-                let role = self.access_rules().role(object);
+                let role = self.rules(objects).role(object);
                 role.map_err(|why| Refusal::generic(Reason::NotFound, why))?
             }
         };
-        let lacking = self.lacking(call, &wanted);
+        let lacking = self.lacking(objects, call, &wanted);
         if lacking.is_nothing() {
             return Ok(());
         }
@@ -71,17 +73,17 @@ impl Registry {
         )))
     }
 
-    fn may(&self, call: &Call, verb: &str, plural: &str, name: &str) -> bool {
+    fn may(&self, objects: &dyn Objects, call: &Call, verb: &str, plural: &str, name: &str) -> bool {
         let mut asked = resource_access(verb, GROUP, plural, name);
         if let AccessAttributes::Resource { namespace, .. } = &mut asked {
             namespace.clone_from(&call.namespace);
         }
-        self.access(&call.identity, &asked).allowed
+        self.access(objects, &call.identity, &asked).allowed
     }
 
     /// What of `wanted` the caller does not have.
-    fn lacking(&self, call: &Call, wanted: &[Rule]) -> Missing {
-        let held = self.access_rules().granted(&call.identity.to_user(), &call.namespace);
+    fn lacking(&self, objects: &dyn Objects, call: &Call, wanted: &[Rule]) -> Missing {
+        let held = self.rules(objects).granted(&call.identity.to_user(), &call.namespace);
         missing(&held.rules, wanted)
     }
 }

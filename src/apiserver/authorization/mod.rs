@@ -4,7 +4,6 @@
 //! Input: a user and what it wants to do. Output: whether it may, and the message if it may not. Authentication has
 //! happened before.
 
-mod defaults;
 mod escalation;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,9 +14,9 @@ use admit_policy::host::{Access, AccessAttributes};
 use admit_policy::rbac::AccessRules;
 
 use crate::identity::Identity;
-use crate::registry::Registry;
+use crate::objects::Objects;
 use crate::status::Refusal;
-use crate::store::{Kept, Key, Range, Store};
+use crate::store::{Kept, Key};
 
 /// Where roles and bindings lie in the store, and their kinds.
 const STORED: [(&str, &str); 4] = [
@@ -35,18 +34,19 @@ pub(crate) struct Authorization {
 
 impl Authorization {
     /// Updates the rules after a write or removal at this key.
-    pub(crate) fn written(&self, store: &Store, key: &Key) {
+    pub(crate) fn written(&self, objects: &dyn Objects, key: &Key) {
         let Some((_, kind)) = STORED.iter().find(|(stored, _)| **stored == *key.resource) else { return };
         let mut known = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         let Some(rules) = known.as_mut().map(Arc::make_mut) else { return };
         // Looked up while this is held: of several changes the last one is what stays.
-        match store.latest(key) {
+        match objects.latest_object(key) {
             Some(stored) => rules.insert(&stored.object),
             None => rules.remove(kind, &key.namespace, &key.name),
         }
     }
 
-    fn rules(&self, store: &Store) -> Arc<AccessRules> {
+    /// The roles and bindings that are stored now.
+    pub(crate) fn rules(&self, objects: &dyn Objects) -> Arc<AccessRules> {
         if let Some(rules) = &*self.rules.read().unwrap_or_else(PoisonError::into_inner) {
             return Arc::clone(rules);
         }
@@ -54,11 +54,8 @@ impl Authorization {
         let mut known = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         let mut rules = AccessRules::default();
         for (key, _) in STORED {
-            let mut insert = |kept: &Kept| {
-                rules.insert(&kept.object.values());
-                false
-            };
-            if let Err(error) = store.list(key, Range::default(), 0, &mut insert) {
+            let mut insert = |kept: &Kept| rules.insert(&kept.object.values());
+            if let Err(error) = objects.each_object(key, None, &mut insert) {
                 tracing::error!(%error, key, "roles and bindings cannot be listed");
             }
         }
@@ -66,27 +63,36 @@ impl Authorization {
         *known = Some(Arc::clone(&rules));
         rules
     }
-}
 
-impl Registry {
-    /// The roles and bindings that are stored now.
-    pub(crate) fn access_rules(&self) -> Arc<AccessRules> {
-        self.authorization.rules(&self.store)
-    }
-
-    pub(crate) fn access(&self, user: &Identity, attributes: &AccessAttributes) -> Access {
-        self.access_rules().authorize(&user.to_user(), attributes)
+    /// Whether `user` may do it, and why.
+    pub(crate) fn access(
+        &self,
+        objects: &dyn Objects,
+        user: &Identity,
+        attributes: &AccessAttributes,
+    ) -> Access {
+        self.rules(objects).authorize(&user.to_user(), attributes)
     }
 
     /// How many rules an answer about `user` may have to look at: in the namespace of a request, or in all of them.
-    pub(crate) fn effort(&self, user: &Identity, attributes: Option<&AccessAttributes>) -> usize {
-        if user.is_admin() { 0 } else { self.access_rules().effort(&user.to_user(), attributes) }
+    pub(crate) fn effort(
+        &self,
+        objects: &dyn Objects,
+        user: &Identity,
+        attributes: Option<&AccessAttributes>,
+    ) -> usize {
+        if user.is_admin() { 0 } else { self.rules(objects).effort(&user.to_user(), attributes) }
     }
 
     /// # Errors
     /// 403 in the words that every client knows.
-    pub(crate) fn authorize(&self, user: &Identity, attributes: &AccessAttributes) -> Result<(), Refusal> {
-        let access = self.access(user, attributes);
+    pub(crate) fn authorize(
+        &self,
+        objects: &dyn Objects,
+        user: &Identity,
+        attributes: &AccessAttributes,
+    ) -> Result<(), Refusal> {
+        let access = self.access(objects, user, attributes);
         if access.allowed { Ok(()) } else { Err(refused(user, attributes, &access.reason)) }
     }
 }

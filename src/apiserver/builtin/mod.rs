@@ -2,11 +2,10 @@
 //!
 //! One line of `tables/*.txt` per field (number, name, type, patch and list rules, description) is the only place where
 //! a field of a built-in kind is declared. From it come the OpenAPI schemas, strict decoding, the order and omission
-//! rules of the encoder, the keys of strategic merge, the reading and writing of protobuf bodies, and the types that
-//! expressions are checked against.
+//! rules of the encoder, the keys of strategic merge, the reading and writing of protobuf bodies, and (in `cel_types`)
+//! the types that expressions are checked against.
 
 mod binary;
-mod cel_types;
 pub mod decode;
 pub mod encode;
 mod go_names;
@@ -20,7 +19,6 @@ mod scalar;
 use std::sync::LazyLock;
 
 pub use binary::through_store;
-pub use cel_types::BuiltinTypes;
 pub use internal::internal;
 pub use model::{
     EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,

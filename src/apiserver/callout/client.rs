@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::service::{self, Place};
 use super::{Callee, failure, trust};
-use crate::registry::Registry;
+use crate::objects::Objects;
 
 /// An AdmissionReview with a refusal is small, and questions about conversion are smaller than this by half; more is no answer.
 /// kube-apiserver reads on without an end.
@@ -25,13 +25,13 @@ const ANSWER_LIMIT: usize = 16 << 20;
 ///
 /// # Errors
 /// Everything else, in the words of kube-apiserver's client.
-pub(crate) async fn post(registry: &Registry, callee: &Callee, body: Bytes) -> Result<Bytes, String> {
+pub(crate) async fn post(objects: &dyn Objects, callee: &Callee, body: Bytes) -> Result<Bytes, String> {
     let url = callee.url();
     let failed = |why: String| format!("Post \"{url}\": {why}");
     let uri: Uri = url.parse().map_err(|error| failed(format!("invalid URL: {error}")))?;
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     let place = match &callee.client {
-        Client::Service(wanted) => service::locate(registry, wanted, Uuid::new_v4().as_u64_pair().1)
+        Client::Service(wanted) => service::locate(objects, wanted, Uuid::new_v4().as_u64_pair().1)
             .map_err(|error| failed(error.to_string()))?,
         Client::Url(_) => Place { host: host.clone(), port: uri.port_u16().unwrap_or(443) },
     };

@@ -11,8 +11,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::object;
-use crate::registry::Registry;
-use crate::store::{Kept, Key, Range, Stored};
+use crate::objects::Objects;
+use crate::store::{Kept, Key, Stored};
 
 /// By this label an EndpointSlice tells whose it is.
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
@@ -38,9 +38,9 @@ pub(super) enum Unresolved {
 }
 
 /// Where `wanted` is. Of several endpoints `draw`, any number, chooses one.
-pub(super) fn locate(registry: &Registry, wanted: &Service, draw: u64) -> Result<Place, Unresolved> {
+pub(super) fn locate(objects: &dyn Objects, wanted: &Service, draw: u64) -> Result<Place, Unresolved> {
     let Service { name, namespace, port, .. } = wanted;
-    let Some(service) = stored(registry, namespace, name) else {
+    let Some(service) = stored(objects, namespace, name) else {
         return Err(Unresolved::Absent(name.clone()));
     };
     let spec = service.object.get("spec").unwrap_or(&Value::Null);
@@ -55,7 +55,7 @@ pub(super) fn locate(registry: &Registry, wanted: &Service, draw: u64) -> Result
             let is_wanted = |listed: &&Value| listed.get("port").and_then(Value::as_i64) == Some(*port);
             let listed = items(spec, "ports").iter().find(is_wanted).ok_or_else(no_port)?;
             let family = items(spec, "ipFamilies").first().and_then(Value::as_str);
-            let endpoints = endpoints(registry, (namespace, name), text(listed, "name"));
+            let endpoints = endpoints(objects, (namespace, name), text(listed, "name"));
             chosen(&endpoints, family, draw).ok_or_else(|| Unresolved::NoEndpoints(name.clone()))
         }
         other => Err(Unresolved::Type(other.to_owned())),
@@ -78,18 +78,16 @@ fn chosen(endpoints: &[Endpoint], family: Option<&str>, draw: u64) -> Option<Pla
 }
 
 /// The ready endpoints at the port of this name, which slices repeat from the Service: the number is that of the pods.
-fn endpoints(registry: &Registry, (namespace, service): (&str, &str), port: &str) -> Vec<Endpoint> {
+fn endpoints(objects: &dyn Objects, (namespace, service): (&str, &str), port: &str) -> Vec<Endpoint> {
     let mut endpoints = Vec::new();
     let mut collect = |kept: &Kept| {
         if object::label(&kept.object.head(), SERVICE_NAME) == Some(service) {
             endpoints.extend(ready(&kept.object.pinned(), port));
         }
-        false
     };
-    let range = Range { namespace: Some(namespace), ..Range::default() };
-    let served = registry.served();
-    if let Some(info) = served.table.find("discovery.k8s.io", "v1", "endpointslices")
-        && let Err(error) = registry.store.list(&info.storage_key, range, 0, &mut collect)
+    let resources = objects.resources();
+    if let Some(info) = resources.find("discovery.k8s.io", "v1", "endpointslices")
+        && let Err(error) = objects.each_object(&info.storage_key, Some(namespace), &mut collect)
     {
         tracing::error!(%error, "endpoint slices cannot be listed");
     }
@@ -111,11 +109,12 @@ fn ready<'s>(slice: &'s Value, port: &str) -> impl Iterator<Item = Endpoint> + '
     })
 }
 
-fn stored(registry: &Registry, namespace: &str, name: &str) -> Option<Stored> {
-    let served = registry.served();
-    let info = served.table.find("", "v1", "services")?;
+fn stored(objects: &dyn Objects, namespace: &str, name: &str) -> Option<Stored> {
+    let resources = objects.resources();
+    let info = resources.find("", "v1", "services")?;
     let resource = info.storage_key.as_str().into();
-    registry.store.get(&Key { resource, namespace: namespace.to_owned(), name: name.to_owned() })
+    let key = Key { resource, namespace: namespace.to_owned(), name: name.to_owned() };
+    objects.object(&key).map(|kept| kept.stored())
 }
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {

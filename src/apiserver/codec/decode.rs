@@ -13,8 +13,8 @@ use super::{literal, yaml};
 use crate::builtin::decode::decode_within;
 use crate::builtin::{TypeId, tables};
 use crate::object;
-use crate::registry::CustomVersion;
 use crate::resources::ResourceInfo;
+use crate::served::CustomVersion;
 use crate::status::Refusal;
 
 const NUMBER_ERROR: &str = "json: cannot unmarshal number ";

@@ -33,7 +33,7 @@ pub(crate) use needed::Conversions;
 use self::answer::Expected;
 use self::counts::Failure;
 use crate::callout::{self, Callee};
-use crate::registry::Registry;
+use crate::objects::Objects;
 use crate::status::Refusal;
 
 /// As upstream, what one call may take, the wait for its turn included.
@@ -85,11 +85,13 @@ pub(crate) struct Webhook {
     lane: Semaphore,
     /// Of watches and lists that have objects looked at.
     values: Semaphore,
+    /// Shared by the webhooks of a server.
+    counts: Arc<Counts>,
 }
 
 impl Webhook {
     /// The webhook of a CRD; none for one whose versions differ in their name only.
-    pub(crate) fn of(compiled: &Arc<CompiledCrd>) -> Option<Arc<Self>> {
+    pub(crate) fn of(compiled: &Arc<CompiledCrd>, counts: &Arc<Counts>) -> Option<Arc<Self>> {
         let conversion = compiled.definition().conversion.as_ref()?;
         let declared = conversion.webhook.as_ref().filter(|_| conversion.strategy == "Webhook")?;
         let config = declared.client.as_ref()?;
@@ -108,6 +110,7 @@ impl Webhook {
             speaks: spoken,
             lane: Semaphore::new(LANE),
             values: Semaphore::new(LANE),
+            counts: Arc::clone(counts),
         }))
     }
 
@@ -117,7 +120,7 @@ impl Webhook {
     /// The first question that got no answer, or none that can be believed.
     pub(crate) async fn convert(
         &self,
-        registry: &Registry,
+        cluster: &dyn Objects,
         objects: &[Value],
         api_version: &str,
     ) -> Result<Vec<Value>, Failed> {
@@ -130,8 +133,8 @@ impl Webhook {
         while !rest.is_empty() {
             let (count, bytes) = batch(rest.iter().map(text_len));
             let (together, later) = rest.split_at(count.min(rest.len()));
-            let asked = self.ask(registry, (together, bytes), api_version).await;
-            registry.converted.count(asked.as_ref().err().map(|(failure, _)| *failure));
+            let asked = self.ask(cluster, (together, bytes), api_version).await;
+            self.counts.count(asked.as_ref().err().map(|(failure, _)| *failure));
             converted.extend(asked.map_err(|(_, failed)| failed)?);
             rest = later;
         }
@@ -166,7 +169,7 @@ impl Webhook {
 
     async fn ask(
         &self,
-        registry: &Registry,
+        cluster: &dyn Objects,
         (objects, bytes): (&[Value], usize),
         api_version: &str,
     ) -> Result<Vec<Value>, (Failure, Failed)> {
@@ -181,7 +184,7 @@ impl Webhook {
             // The lane is never closed.
             let _turn = self.lane.acquire_many(permits(bytes)).await;
             let body = question(version, &uid, objects, api_version).to_string();
-            callout::post(registry, &self.callee, body.into()).await
+            callout::post(cluster, &self.callee, body.into()).await
         };
         let body = timeout(self.callee.timeout, exchange)
             .await

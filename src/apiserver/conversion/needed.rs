@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Failed, Webhook};
 use crate::digest::sha256_hex;
-use crate::registry::Registry;
+use crate::objects::Objects;
 
 /// A run finds at least one thing more than the one before. None that is of use takes so many.
 const MOST_RUNS: usize = 32;
@@ -77,37 +77,35 @@ impl Conversions {
     pub(crate) fn failure(&self) -> Option<Failed> {
         self.memo().failed.take()
     }
-}
 
-impl Registry {
     /// Runs `work`, and again until all conversions that it needs are available; returns its last result.
-    pub(crate) async fn converting<T>(&self, conversions: &Conversions, mut work: impl FnMut() -> T) -> T {
+    pub(crate) async fn provide<T>(&self, objects: &dyn Objects, mut work: impl FnMut() -> T) -> T {
         for _ in 1..MOST_RUNS {
             let made = work();
-            let missing = conversions.missing();
+            let missing = self.missing();
             if missing.is_empty() {
                 return made;
             }
             drop(made);
-            self.fetch(conversions, missing).await;
+            self.fetch(objects, missing).await;
         }
         let made = work();
-        conversions.missing();
+        self.missing();
         made
     }
 
     /// Asks, for each webhook and version at once, for what is missing.
-    async fn fetch(&self, conversions: &Conversions, mut missing: Vec<Wanted>) {
+    async fn fetch(&self, objects: &dyn Objects, mut missing: Vec<Wanted>) {
         while let Some(first) = missing.first() {
             let (webhook, version) = (Arc::clone(&first.webhook), first.key.1.clone());
             let (together, others): (Vec<_>, Vec<_>) = missing
                 .into_iter()
                 .partition(|wanted| Arc::ptr_eq(&wanted.webhook, &webhook) && wanted.key.1 == version);
             missing = others;
-            let (keys, objects): (Vec<_>, Vec<_>) =
+            let (keys, wanted): (Vec<_>, Vec<_>) =
                 together.into_iter().map(|wanted| (wanted.key, wanted.object)).unzip();
-            let converted = webhook.convert(self, &objects, &version).await;
-            let mut memo = conversions.memo();
+            let converted = webhook.convert(objects, &wanted, &version).await;
+            let mut memo = self.memo();
             match converted {
                 Ok(converted) => {
                     memo.known.extend(keys.into_iter().zip(converted.into_iter().map(|one| Ok(one.into()))));

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::registry::{annotation_problems, label_problems};
+use crate::validation::metadata::{annotation_problems, label_problems};
 
 /// # Errors
 /// What is wrong with the metadata of the converted object, as upstream says it.

@@ -17,12 +17,12 @@ use serde_json::Value;
 use crate::digest;
 use crate::resources::ResourceInfo;
 
-pub use order::{Group, groups};
+pub(crate) use order::groups;
 pub(crate) use order::{compare_versions, priority};
 
 /// Answers `GET` of a discovery path.
 #[must_use]
-pub fn handle(rows: &[Arc<ResourceInfo>], path: &str, headers: &HeaderMap) -> Option<Response<Bytes>> {
+pub(crate) fn handle(rows: &[Arc<ResourceInfo>], path: &str, headers: &HeaderMap) -> Option<Response<Bytes>> {
     let host = text(headers, header::HOST);
     match path {
         "/api" | "/apis" => {

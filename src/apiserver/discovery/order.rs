@@ -9,7 +9,7 @@ use crate::resources::ResourceInfo;
 
 /// The rows of one API group, by version, the preferred version first.
 #[derive(Debug)]
-pub struct Group<'a> {
+pub(crate) struct Group<'a> {
     /// Empty for the core group.
     pub name: &'a str,
     pub versions: Vec<(&'a str, Vec<&'a ResourceInfo>)>,
@@ -57,7 +57,7 @@ fn rank(group: &str, builtin: bool) -> usize {
 
 /// All groups of the table in the order of discovery.
 #[must_use]
-pub fn groups(rows: &[Arc<ResourceInfo>]) -> Vec<Group<'_>> {
+pub(crate) fn groups(rows: &[Arc<ResourceInfo>]) -> Vec<Group<'_>> {
     let mut by_group: BTreeMap<(usize, &str), BTreeMap<&str, Vec<&ResourceInfo>>> = BTreeMap::new();
     for row in rows {
         by_group

@@ -3,7 +3,7 @@
 
 use http::{HeaderMap, header};
 
-use crate::registry::Query;
+use crate::call::Query;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 

@@ -6,8 +6,9 @@ use http::{Method, header};
 
 use super::Incoming;
 use super::path::{Place, Target};
+use crate::call::{ListOptions, Query};
 use crate::identity::Identity;
-use crate::registry::{ListOptions, Query, selector};
+use crate::registry::selector;
 use crate::server::Server;
 use crate::status::Refusal;
 

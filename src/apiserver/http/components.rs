@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::accept::Accepted;
 use super::{Failure, resource};
-use crate::registry::{Call, Query};
+use crate::call::{Call, Query};
 use crate::status::Refusal;
 
 /// Parts of a control plane, and the port of their health pages; the store has none, it is in this process.

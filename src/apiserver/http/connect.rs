@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::accept::Accepted;
 use super::{Failure, Incoming, pod_log, respond};
+use crate::call::{Call, Query, WriteOptions};
 use crate::codec;
 use crate::logs::{LogError, LogOptions};
 use crate::object;
-use crate::registry::{Call, Query, WriteOptions};
 use crate::resources::Subresource;
 use crate::server::Server;
 use crate::status::Refusal;

@@ -18,8 +18,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tower::ServiceExt as _;
 
-use super::hangup::Hangup;
 use crate::certificate;
+use crate::flowcontrol::hangup::Hangup;
 use crate::identity::Identity;
 
 pub(super) const HTTP2: &[u8] = b"h2";

@@ -7,7 +7,7 @@ use http::Method;
 
 use super::Incoming;
 use super::path::{Place, Target};
-use crate::registry::{ListOptions, Query};
+use crate::call::{ListOptions, Query};
 use crate::status::Refusal;
 
 /// As upstream, what a change may take that does not say less.

@@ -11,7 +11,7 @@ use admit_apimachinery::go;
 use axum::response::Response;
 
 use super::respond;
-use crate::registry::Query;
+use crate::call::Query;
 use crate::server::Server;
 
 /// One check: its name, and whether it passes.

@@ -15,8 +15,9 @@ use admit_policy::host::AccessAttributes;
 use http::HeaderMap;
 
 use crate::authorization::{refused, resource_access};
+use crate::call::unescape;
 use crate::identity::Identity;
-use crate::registry::{Registry, options::unescape};
+use crate::registry::Registry;
 use crate::status::Refusal;
 
 const EXTRA: &str = "impersonate-extra-";

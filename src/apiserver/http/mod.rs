@@ -3,14 +3,11 @@
 
 mod accept;
 mod access;
-pub(crate) mod answers;
 mod body;
-mod budget;
 mod components;
 mod connect;
 mod connection;
 mod deadline;
-mod hangup;
 mod health;
 mod impersonation;
 mod nonresource;
@@ -22,8 +19,6 @@ mod reviews;
 mod rights;
 pub(crate) mod serve;
 mod stream;
-pub(crate) mod turns;
-pub(crate) mod watchers;
 
 use std::time::Duration;
 
@@ -33,18 +28,18 @@ use axum::response::Response;
 use http::{HeaderMap, Method};
 use tokio::time::{Instant, timeout_at};
 
+use crate::call::{Query, WriteOptions};
 use crate::codec;
+use crate::flowcontrol::hangup::Hangup;
+use crate::flowcontrol::turns::{self, Ended};
 use crate::identity::Identity;
-use crate::registry::{Query, WriteOptions};
 use crate::resources::ResourceInfo;
 use crate::server::Server;
 use crate::status::Refusal;
 
 use self::accept::Accepted;
 use self::body::Sent;
-use self::hangup::Hangup;
 use self::path::Target;
-use self::turns::Ended;
 
 /// Why a request has no answer of its own.
 #[derive(Debug)]

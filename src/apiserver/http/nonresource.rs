@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::accept::Accepted;
 use super::{Failure, Incoming, health, respond};
+use crate::call::Query;
 use crate::discovery;
-use crate::registry::Query;
 use crate::server::Server;
 use crate::status::Refusal;
 

@@ -1,6 +1,6 @@
 //! Parses a path into group, version, namespace, resource, name and subresource.
 
-use crate::registry::options::unescape;
+use crate::call::unescape;
 
 /// What a path points at.
 #[derive(Debug, PartialEq, Eq)]

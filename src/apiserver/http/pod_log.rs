@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+use crate::call::Query;
 use crate::logs::LogOptions;
-use crate::registry::Query;
 use crate::status::{Cause, Refusal};
 
 const STREAMS: [&str; 3] = ["All", "Stdout", "Stderr"];

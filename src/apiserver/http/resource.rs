@@ -10,17 +10,19 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::accept::{Accepted, Form};
-use super::budget::Reservation;
 use super::path::Place;
-use super::{Failure, Incoming, answers, body, components, connect, deadline, respond, reviews, stream};
+use super::{Failure, Incoming, body, components, connect, deadline, respond, reviews, stream};
+use crate::call::{Call, DeleteOptions, FieldValidation, ListOptions, Query, WriteOptions};
 use crate::codec;
 use crate::conversion::Conversions;
-use crate::registry::options::{FieldValidation, WriteOptions};
-use crate::registry::{Answer, Call, DeleteOptions, ListOptions, PatchFormat, Query, Warnings, Watching};
+use crate::flowcontrol::answers;
+use crate::flowcontrol::budget::Reservation;
+use crate::registry::{Answer, PatchFormat, Watching};
 use crate::resources::{ResourceInfo, Scope, Subresource};
 use crate::server::Server;
 use crate::status::Refusal;
 use crate::table;
+use crate::warning::Warnings;
 
 /// A request to a resource that is served.
 struct Asked<'a> {

@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::accept::Accepted;
 use super::{Failure, Incoming, respond};
+use crate::call::Call;
 use crate::codec;
 use crate::identity::Identity;
 use crate::object;
-use crate::registry::{Call, Registry};
+use crate::registry::Registry;
 use crate::server::Server;
 use crate::status::{Cause, Refusal};
 

@@ -1,4 +1,4 @@
-//! Serves HTTPS: the limit on connections, and the protocols offered. A single connection is handled by `connection`.
+//! The ways to reach a server: in process as a service, and over HTTPS. A single connection is handled by `connection`.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -8,14 +8,29 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::connection::{Face, HTTP2, LIMITS};
+use crate::server::{Server, places};
 
-/// Connections at one time; for further ones the longest idle are closed. A client needs one or two, since many requests and
-/// watches share one; and a process is commonly allowed 1,024 descriptors, of which stores and webhooks need some.
-const MAX_CONNECTIONS: usize = 512;
+impl Server {
+    /// The server as a service, to be called in process or behind any transport. Requests act as the [`Identity`](crate::Identity) in
+    /// their extensions, as that of their bearer token, and without either as an administrator.
+    pub fn router(&self) -> axum::Router {
+        super::router(self.clone())
+    }
 
-/// Room for the connections of a server.
-pub(crate) fn places() -> Arc<Places> {
-    Arc::new(Places::within_descriptors(MAX_CONNECTIONS))
+    /// Serves HTTPS until `shutdown` is ready. Client certificates are asked for and verified as `tls` says; a client
+    /// without one is anonymous.
+    ///
+    /// # Errors
+    /// When the listener breaks, or the system gives no thread.
+    pub async fn serve(
+        &self,
+        listener: TcpListener,
+        tls: rustls::ServerConfig,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), ServeError> {
+        let places = Arc::clone(self.connections());
+        serve_in(places, self.router(), listener, tls, shutdown).await
+    }
 }
 
 /// Serves a server's router, with any layers around it, over TLS: accepts connections until `shutdown` is ready, then
@@ -33,7 +48,7 @@ pub async fn serve(
 }
 
 /// Like [`serve`], with connections counted in `places`.
-pub(crate) async fn serve_in(
+async fn serve_in(
     places: Arc<Places>,
     router: axum::Router,
     listener: TcpListener,

@@ -12,11 +12,12 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::accept::Form;
-use super::watchers::{Ticket, TooSlow};
 use crate::builtin::encode::watch_event;
 use crate::builtin::tables;
+use crate::call::ListOptions;
 use crate::clock::Clock;
-use crate::registry::{ListOptions, WatchEvent, Watching};
+use crate::flowcontrol::watchers::{Ticket, TooSlow};
+use crate::registry::{WatchEvent, Watching};
 use crate::resources::ResourceInfo;
 use crate::server::Server;
 use crate::status::Refusal;

@@ -14,7 +14,7 @@ use crate::builtin::{Field, Tables, TypeId};
 
 /// `live`, an object of the kind `kind`, with `manifest` applied to it.
 #[must_use]
-pub fn applied(tables: &Tables, kind: TypeId, manifest: &Value, live: &Value, last: &Value) -> Value {
+pub(crate) fn applied(tables: &Tables, kind: TypeId, manifest: &Value, live: &Value, last: &Value) -> Value {
     Merger { tables }.value(Some(kind), None, Sides { new: manifest, live, last })
 }
 

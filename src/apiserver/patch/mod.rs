@@ -1,8 +1,8 @@
 //! Patch formats that need the schema of the patched kind. JSON patch and JSON merge patch need none and are in the
 //! registry.
 
-pub mod applied;
+pub(crate) mod applied;
 mod order;
 pub(crate) mod shown;
-pub mod strategic;
+pub(crate) mod strategic;
 pub(crate) mod touched;

@@ -14,7 +14,7 @@ use crate::interrupt;
 
 /// Why a patch cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PatchError {
+pub(crate) enum PatchError {
     /// The directive, and the part of the patch that it stands in as Go prints it.
     #[error("unknown patch type: {0} in map: {1}")]
     UnknownDirective(String, String),
@@ -35,7 +35,7 @@ const DELETE_FROM_PRIMITIVES: &str = "$deleteFromPrimitiveList/";
 ///
 /// # Errors
 /// A directive is malformed, or an item of a keyed list lacks its key.
-pub fn apply(
+pub(crate) fn apply(
     tables: &Tables,
     kind: TypeId,
     original: Map<String, Value>,

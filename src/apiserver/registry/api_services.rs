@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Call, Registry, WriteOptions, kinds, storage_version};
+use super::{Registry, kinds, storage_version};
+use crate::call::{Call, WriteOptions};
 use crate::discovery::priority;
 use crate::object;
 use crate::resources::ResourceInfo;

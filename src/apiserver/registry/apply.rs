@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 
 use super::create::belongs_to_path;
 use super::field_ownership::{Ownership, applied_scale, too_heavy};
-use super::options::{FieldValidation, WriteOptions};
 use super::patch::bounded;
 use super::update::Change;
-use super::{Answer, Call, Registry};
+use super::{Answer, Registry};
 use crate::builtin::{restorable, tables};
+use crate::call::{Call, FieldValidation, WriteOptions};
 use crate::codec::{self, Body, Format, Unread, recheck};
 use crate::managed_fields::{ApplyError, kind_text};
 use crate::object;
@@ -30,7 +30,7 @@ impl Registry {
     /// # Errors
     /// 400 for a configuration of another kind, 409 for conflicts with other managers, 422 for an object that is not
     /// valid then, 500 for a configuration that does not fit the schema, 404 for a subresource of no object.
-    pub async fn apply(
+    pub(crate) async fn apply(
         &self,
         call: &Call,
         name: &str,
@@ -86,7 +86,7 @@ impl Registry {
         options: &WriteOptions,
     ) -> Result<Value, Refusal> {
         let make = || self.configured(call, name, None, config, options);
-        let made = self.converting(&call.conversions, make).await;
+        let made = call.conversions.provide(self, make).await;
         call.conversions.failure().map_or(made, |failed| Err(failed.into()))
     }
 

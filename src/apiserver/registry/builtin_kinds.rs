@@ -9,11 +9,11 @@ use admit_policy::decision::{Reason, Status};
 use admit_policy::request::GroupVersionKind;
 use serde_json::Value;
 
+use super::kinds;
 use super::reset_fields;
-use super::scale::ScalePaths;
 use super::update::{carry_over, count_generation};
-use super::{Call, Warnings, kinds};
 use crate::builtin::tables;
+use crate::call::Call;
 use crate::clock::Clock;
 use crate::codec::recheck;
 use crate::conversion::Conversions;
@@ -22,7 +22,9 @@ use crate::object;
 use crate::patch::applied::applied;
 use crate::patch::strategic;
 use crate::resources::{ResourceInfo, ResourceTable, Scope, Subresource, builtin_rows};
+use crate::served::ScalePaths;
 use crate::status::Refusal;
+use crate::warning::Warnings;
 
 static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(builtin_rows(), 0));
 
@@ -51,7 +53,7 @@ impl Builtins for BuiltinKinds {
             None => {
                 let (group, version, kind) = type_of(object);
                 let info = TABLE.find_kind(group, version, kind);
-                info.filter(|info| info.serves(Subresource::Scale)).map(|_| ScalePaths::builtin())?
+                info.filter(|info| info.serves(Subresource::Scale)).map(|_| ScalePaths::builtin().clone())?
             }
         };
         Some(paths.scale_of(object))

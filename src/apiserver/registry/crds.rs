@@ -4,19 +4,17 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::custom::{CustomKind, CustomVersion};
 use super::garbage_collector::AT_ONCE;
-use super::options::WriteOptions;
-use super::scale::ScalePaths;
-use super::served::Served;
-use super::{Call, Registry, from_files};
+use super::{Registry, from_files};
+use crate::call::{Call, DeleteOptions, WriteOptions};
 use crate::clock::Clock;
-use crate::conversion::Webhook;
+use crate::conversion::{Counts, Webhook};
 use crate::discovery::compare_versions;
 use crate::identity::Identity;
 use crate::managed_fields::schema::Schema;
 use crate::object;
 use crate::resources::{PrinterColumn, ResourceInfo, Scope, Subresource};
+use crate::served::{CustomKind, CustomVersion, ScalePaths, Served};
 use crate::status::Causes;
 use crate::store::{Expect, Kept, Range, Stored};
 
@@ -70,7 +68,7 @@ pub(super) fn mark_deleted(definition: &mut Value, clock: &Clock) {
 
 /// What is wrong with a definition, or with its change.
 pub(super) fn validate(definition: &Value, old: Option<&Value>) -> Causes {
-    super::custom::definition_causes(definition, old)
+    crate::served::definition_causes(definition, old)
 }
 
 pub(super) fn condition<'v>(definition: &'v Value, kind: &str) -> Option<&'v str> {
@@ -113,7 +111,7 @@ impl Registry {
             self.collector.poke();
         }
         self.admission.written(&call.info.storage_key);
-        self.authorization.written(&self.store, &call.key(name));
+        self.authorization.written(self, &call.key(name));
         if call.info.storage_key != STORAGE_KEY {
             return;
         }
@@ -124,7 +122,7 @@ impl Registry {
 
     /// Completes for every CRD what its last write may have left undone, when the process or the client ended in
     /// between.
-    pub async fn settle_definitions(&self) {
+    pub(crate) async fn settle_definitions(&self) {
         let Some(info) = definitions_row(&self.served()) else { return };
         let call = self.own_call(&info, "");
         for definition in self.stored_definitions() {
@@ -180,7 +178,7 @@ impl Registry {
         }
         self.collector.poke();
         self.admission.written(&call.info.storage_key);
-        self.authorization.written(&self.store, &call.key(object::name(removed)));
+        self.authorization.written(self, &call.key(object::name(removed)));
         if from_files::may_show(&call.info.storage_key) {
             self.show_freed(&call.info.storage_key, object::name(removed)).await;
         }
@@ -228,7 +226,7 @@ impl Registry {
             let ended = together.iter().map(async |kept| {
                 let head = kept.object.head();
                 let about = Call { identity: Identity::admin(), ..self.own_call_about(kind, &head) };
-                let options = super::DeleteOptions::default();
+                let options = DeleteOptions::default();
                 Box::pin(self.delete(&about, object::name(&head), &options)).await
             });
             for error in futures::future::join_all(ended).await.into_iter().filter_map(Result::err) {
@@ -286,7 +284,7 @@ impl Registry {
     }
 
     /// Starts to serve what the stored CRDs define.
-    pub fn serve_definitions(&self) {
+    pub(crate) fn serve_definitions(&self) {
         // The revision comes first: what is written while the definitions are read belongs to a later table.
         let generation = self.store.revision();
         let definitions = self.stored_definitions();
@@ -302,7 +300,7 @@ impl Registry {
             known
                 .filter(|known| known.revision == stored.revision)
                 .cloned()
-                .unwrap_or_else(|| Arc::new(custom_kind(stored)))
+                .unwrap_or_else(|| Arc::new(custom_kind(stored, &self.converted)))
         });
         self.serve(Served::with_custom(kinds.collect(), generation));
     }
@@ -317,13 +315,13 @@ fn definitions_row(served: &Served) -> Option<Arc<ResourceInfo>> {
     served.table.find("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned()
 }
 
-fn custom_kind(stored: &Stored) -> CustomKind {
+fn custom_kind(stored: &Stored, counts: &Arc<Counts>) -> CustomKind {
     let definition = &*stored.object;
     let text = |path: &str| definition.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
     let terminating = object::is_terminating(definition);
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-    let compiled = super::custom::rules(definition).map(Arc::new);
-    let converter = compiled.as_ref().and_then(Webhook::of);
+    let compiled = crate::served::compiled(definition).map(Arc::new);
+    let converter = compiled.as_ref().and_then(|compiled| Webhook::of(compiled, counts));
     let group = text("/spec/group");
     let versions = versions.into_iter().flatten().map(|version| {
         let name = version["name"].as_str().unwrap_or_default();

@@ -4,15 +4,15 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::field_ownership::Ownership;
-use super::metadata;
-use super::options::WriteOptions;
-use super::{Answer, Call, Registry, kinds, storage_version};
+use super::{Answer, Registry, kinds, storage_version};
 use crate::admission::Review;
+use crate::call::{Call, WriteOptions};
 use crate::codec::recheck;
 use crate::object;
 use crate::resources::{ResourceInfo, Scope, Subresource};
 use crate::status::Refusal;
 use crate::store::{Expect, StoreError};
+use crate::validation::metadata;
 
 /// Metadata that no client can give to a new object.
 const SYSTEM_FIELDS: [&str; 5] =
@@ -26,7 +26,7 @@ impl Registry {
     ///
     /// # Errors
     /// 400 for an object that does not belong to the path, 403, 409 when the name is taken, 422.
-    pub async fn create(
+    pub(crate) async fn create(
         &self,
         call: &Call,
         object: Value,
@@ -93,7 +93,7 @@ impl Registry {
             kinds::share_labels(&mut object);
         }
         kinds::refuse_create(call, &object)?;
-        self.refuse_escalation(call, &object, None)?;
+        self.authorization.refuse_escalation(self, call, &object, None)?;
         let causes = kinds::validate(call, &object, None);
         let name = object::name(&object).to_owned();
         if !causes.is_empty() {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::options::{DeleteOptions, ListOptions, Propagation};
-use super::{Answer, Call, Registry, kinds};
+use super::{Answer, Registry, kinds};
 use crate::admission::Review;
+use crate::call::{Call, DeleteOptions, ListOptions, Propagation};
 use crate::conversion::Conversions;
 use crate::status::{Refusal, deleted};
 use crate::store::{Expect, StoreError, Stored};
@@ -28,7 +28,12 @@ enum Answered {
 impl Registry {
     /// # Errors
     /// 404, 403, 409 when a precondition does not hold.
-    pub async fn delete(&self, call: &Call, name: &str, options: &DeleteOptions) -> Result<Answer, Refusal> {
+    pub(crate) async fn delete(
+        &self,
+        call: &Call,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<Answer, Refusal> {
         self.delete_named(call, (name, name), options).await
     }
 
@@ -103,7 +108,7 @@ impl Registry {
     ///
     /// # Errors
     /// The first refusal; what was deleted before stays deleted.
-    pub async fn delete_collection(
+    pub(crate) async fn delete_collection(
         &self,
         call: &Call,
         list: &ListOptions,

@@ -6,11 +6,10 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
-use super::options::WriteOptions;
-use super::served::Served;
-use super::{Call, Registry, kinds, storage_version};
+use super::{Registry, kinds, storage_version};
 use crate::builtin::decode::rewritten;
 use crate::builtin::tables;
+use crate::call::{Call, WriteOptions};
 use crate::conversion::{Conversions, Webhook};
 use crate::managed_fields::path::{Element, FieldSet};
 use crate::managed_fields::schema::{Schema, builtin};
@@ -18,6 +17,7 @@ use crate::managed_fields::typed::Typing;
 use crate::managed_fields::{ApplyError, TooHeavy, Versions, Writer};
 use crate::object;
 use crate::resources::{ResourceInfo, Subresource};
+use crate::served::Served;
 use crate::status::Refusal;
 
 /// Where the managers of a changed object come from.
@@ -66,7 +66,7 @@ impl Registry {
             let mut tracked = new.clone();
             self.track(call, old, &mut tracked, options).map(|()| tracked)
         };
-        let mut tracked = self.converting(&call.conversions, attempt).await?;
+        let mut tracked = call.conversions.provide(self, attempt).await?;
         if let Some(why) = call.conversions.failure() {
             tracing::warn!(%why, kind = call.info.kind, "the managers of an object are forgotten");
             object::set_meta(&mut tracked, "managedFields", None);

@@ -10,9 +10,9 @@ use futures::future::{BoxFuture, join_all};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use super::options::WriteOptions;
-use super::{Call, Registry};
+use super::Registry;
 use crate::admission::{BINDINGS, MARK, POLICIES, file_of};
+use crate::call::{Call, WriteOptions};
 use crate::codec::recheck;
 use crate::identity::Identity;
 use crate::object;

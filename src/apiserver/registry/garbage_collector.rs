@@ -12,12 +12,14 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use super::{Call, DeleteOptions, Registry, Warnings};
+use super::Registry;
+use crate::call::{Call, DeleteOptions, ListOptions, Propagation};
 use crate::conversion::Conversions;
 use crate::identity::Identity;
 use crate::object;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
+use crate::warning::Warnings;
 
 /// Objects that are deleted at once: enough for a commit that lasts as long as hundreds of changes are made, and few enough
 /// that each batch is answered soon.
@@ -66,7 +68,7 @@ struct Node {
 
 impl Registry {
     /// Collects until the future is dropped.
-    pub async fn collect(&self) {
+    pub(crate) async fn collect(&self) {
         self.collector.poke();
         loop {
             self.collector.wait().await;
@@ -83,7 +85,7 @@ impl Registry {
     ///
     /// # Errors
     /// The first refusal that is not a race with somebody else.
-    pub async fn sweep(&self) -> Result<(), Refusal> {
+    pub(crate) async fn sweep(&self) -> Result<(), Refusal> {
         let nodes = self.nodes();
         let alive: HashSet<&str> = nodes.iter().map(|node| node.uid.as_str()).collect();
         let orphaning: HashSet<&str> = nodes
@@ -132,10 +134,8 @@ impl Registry {
         let blocked = dependents.iter().any(|one| one.owners.get(&owner.uid).is_some_and(|blocks| *blocks));
         let mut going: Vec<&Node> = dependents.iter().copied().filter(|one| !one.terminating).collect();
         going.retain(|one| ended.insert(&one.uid));
-        let with_theirs = |one: &Node| DeleteOptions {
-            propagation: Some(super::options::Propagation::Foreground),
-            ..of_uid(&one.uid)
-        };
+        let with_theirs =
+            |one: &Node| DeleteOptions { propagation: Some(Propagation::Foreground), ..of_uid(&one.uid) };
         self.delete_all(&going, with_theirs).await?;
         // A dependent's removal pokes the collector again, which then finds the owner free.
         if blocked { Ok(()) } else { ignore_races(self.release(owner, "foregroundDeletion").await) }
@@ -187,7 +187,7 @@ impl Registry {
         let served = self.served();
         let Some(info) = served.table.find("", "v1", "namespaces") else { return Ok(()) };
         let call = self.own_call(info, "");
-        let namespaces = self.list_unconverted(&call, &super::ListOptions::default())?.items;
+        let namespaces = self.list_unconverted(&call, &ListOptions::default())?.items;
         let going: Vec<&str> =
             namespaces.iter().filter(|one| object::is_terminating(one)).map(object::name).collect();
         if going.is_empty() {
@@ -208,7 +208,7 @@ impl Registry {
     async fn empty_namespace(&self, call: &Call, name: &str, nodes: &[&Node]) -> Result<(), Refusal> {
         let at_once = |node: &Node| DeleteOptions {
             grace_period_seconds: Some(0),
-            propagation: Some(super::options::Propagation::Background),
+            propagation: Some(Propagation::Background),
             ..of_uid(&node.uid)
         };
         self.delete_all(nodes, at_once).await?;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Call, Registry, storage_version};
+use super::{Registry, storage_version};
+use crate::call::Call;
 use crate::status::Refusal;
 
 impl Registry {
     /// # Errors
     /// 404 when there is none, 500 for one that cannot be converted.
-    pub async fn get(&self, call: &Call, name: &str) -> Result<Arc<Value>, Refusal> {
+    pub(crate) async fn get(&self, call: &Call, name: &str) -> Result<Arc<Value>, Refusal> {
         let stored = self.store.get(&call.key(name)).ok_or_else(|| Refusal::not_found(&call.info, name))?;
         Ok(scaled(call, self.shown(call, stored.object).await?))
     }

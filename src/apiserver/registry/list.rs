@@ -10,9 +10,9 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_SAFE_NO_PAD};
 use serde_json::{Map, Value, json};
 
-use super::options::{ListOptions, VersionMatch};
 use super::selector::Selector;
-use super::{Call, Registry, storage_version};
+use super::{Registry, storage_version};
+use crate::call::{Call, ListOptions, VersionMatch};
 use crate::conversion::batch;
 use crate::object;
 use crate::resources::ResourceInfo;
@@ -21,7 +21,7 @@ use crate::store::{Kept, Range, Revision, StoreError};
 
 /// A page of objects as the caller sees them: values, or what the store keeps where that is the same.
 #[derive(Debug)]
-pub struct Listing<T = Value> {
+pub(crate) struct Listing<T = Value> {
     pub revision: Revision,
     pub items: Vec<T>,
     /// Empty on the last page.
@@ -78,7 +78,7 @@ fn type_members(kind: &str, version: &str) -> String {
 impl Listing {
     /// The List document. Items of built-in kinds do not repeat their kind.
     #[must_use]
-    pub fn into_value(self, info: &ResourceInfo) -> Value {
+    pub(crate) fn into_value(self, info: &ResourceInfo) -> Value {
         let metadata = self.metadata(info);
         let mut items = self.items;
         if info.builtin {
@@ -145,7 +145,7 @@ impl Registry {
     /// # Errors
     /// 400 for selectors and tokens that cannot be read, 410 when the token's state is gone, 500 for objects that cannot be
     /// converted.
-    pub async fn list(&self, call: &Call, options: &ListOptions) -> Result<Listing, Refusal> {
+    pub(crate) async fn list(&self, call: &Call, options: &ListOptions) -> Result<Listing, Refusal> {
         match call.converter() {
             Some(_) => self.list_converted(call, options).await,
             None => self.list_unconverted(call, options),

@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 
 use super::create::belongs_to_path;
 use super::field_ownership::Ownership;
-use super::options::{FieldValidation, WriteOptions};
 use super::update::{Change, named};
-use super::{Answer, Call, Registry};
+use super::{Answer, Registry};
 use crate::builtin::decode::decode;
 use crate::builtin::{restore, tables};
+use crate::call::{Call, FieldValidation, WriteOptions};
 use crate::codec::{self, Unread, recheck};
 use crate::object;
 use crate::patch::strategic::{self, PatchError};
@@ -25,7 +25,7 @@ use crate::status::{Cause, Refusal, shown};
 const MAX_OPERATIONS: usize = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchFormat {
+pub(crate) enum PatchFormat {
     Json,
     Merge,
     Strategic,
@@ -51,7 +51,7 @@ enum Parsed {
 impl Registry {
     /// # Errors
     /// 400 for a document that is no patch, 404, 409, 422 for one that cannot be applied.
-    pub async fn patch(
+    pub(crate) async fn patch(
         &self,
         call: &Call,
         name: &str,

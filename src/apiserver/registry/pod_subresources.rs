@@ -7,11 +7,11 @@ use admit_apimachinery::go;
 use admit_apimachinery::selector::LabelSelector;
 use serde_json::{Value, json};
 
+use super::Registry;
 use super::field_ownership::Ownership;
-use super::options::DeleteOptions;
 use super::update::Change;
-use super::{Call, ListOptions, Registry, WriteOptions};
 use crate::admission::Review;
+use crate::call::{Call, DeleteOptions, ListOptions, Query, WriteOptions};
 use crate::clock::Clock;
 use crate::object;
 use crate::resources::Subresource;
@@ -76,7 +76,7 @@ impl Registry {
         if options.dry_run {
             given["dryRun"] = json!(["All"]);
         }
-        let deletion = DeleteOptions::parse(&super::Query::parse(""), Some(given))?;
+        let deletion = DeleteOptions::parse(&Query::parse(""), Some(given))?;
         if !is_gone(&pod) {
             self.take_from_budget(&main, &pod, deletion.dry_run).await?;
         }

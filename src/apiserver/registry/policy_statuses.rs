@@ -16,14 +16,14 @@ use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use super::options::WriteOptions;
-use super::served::Served;
-use super::{Call, Registry};
+use super::Registry;
 use crate::admission::POLICIES;
-use crate::builtin::BuiltinTypes;
+use crate::call::{Call, WriteOptions};
+use crate::cel_types::BuiltinTypes;
 use crate::identity::{Identity, MASTERS};
 use crate::object;
 use crate::resources::Subresource;
+use crate::served::Served;
 use crate::store::{EventKind, Kept, Range, Stored};
 
 /// Who owns the fields of the status.

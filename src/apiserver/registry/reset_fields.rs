@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{Call, kinds};
+use super::kinds;
+use crate::call::Call;
 use crate::object;
 use crate::resources::Subresource;
 

@@ -11,9 +11,10 @@ use admit_apimachinery::go;
 use admit_policy::crd::ConversionError;
 use serde_json::{Map, Value};
 
-use super::{Call, autoscalers, kinds};
+use super::{autoscalers, kinds};
 use crate::builtin::decode::rewritten;
 use crate::builtin::{tables, through_store};
+use crate::call::Call;
 use crate::object;
 use crate::resources::ResourceInfo;
 

@@ -6,9 +6,10 @@ use admit_apimachinery::go;
 use admit_apimachinery::status::Reason;
 use serde_json::{Value, json};
 
+use super::Registry;
 use super::field_ownership::track_request;
-use super::{Call, Registry, WriteOptions};
 use crate::authentication::{Binding, Issued, Issuer, Lifetime};
+use crate::call::{Call, WriteOptions};
 use crate::object;
 use crate::resources::ResourceInfo;
 use crate::status::{Cause, Refusal};

@@ -8,15 +8,16 @@ use serde_json::{Map, Value};
 
 use super::create::{belongs_to_path, has_generation, remade};
 use super::field_ownership::{self, Ownership};
-use super::options::WriteOptions;
 use super::updated_object::UpdatedObject;
-use super::{Answer, Call, Registry, kinds, metadata, reset_fields, storage_version};
+use super::{Answer, Registry, kinds, reset_fields, storage_version};
 use crate::admission::Review;
+use crate::call::{Call, WriteOptions};
 use crate::conversion::version_of;
 use crate::object;
 use crate::resources::Subresource;
 use crate::status::{Cause, Refusal};
 use crate::store::{Expect, Revision, StoreError};
+use crate::validation::metadata;
 
 /// A change that always finds the object changed under it is given up after this many tries.
 const ATTEMPTS: usize = 32;
@@ -35,7 +36,7 @@ impl Registry {
     ///
     /// # Errors
     /// 400 for an object that does not belong to the path, 404, 409 for a stale resourceVersion, 422.
-    pub async fn update(
+    pub(crate) async fn update(
         &self,
         call: &Call,
         name: &str,
@@ -113,7 +114,7 @@ impl Registry {
         if call.converter().is_none() {
             return (change.make)(old);
         }
-        let wanted = self.converting(&call.conversions, || (change.make)(&mut Arc::clone(old))).await;
+        let wanted = call.conversions.provide(self, || (change.make)(&mut Arc::clone(old))).await;
         // What is applied is merged in the versions of all managers.
         call.conversions.failure().map_or(wanted, |failed| Err(failed.into()))
     }
@@ -151,7 +152,7 @@ impl Registry {
         kinds::prepare_update(call, &mut new, old);
         count_generation(call, &mut new, old);
         field_ownership::keep_times(&mut new, old);
-        self.refuse_escalation(call, &new, Some(old))?;
+        self.authorization.refuse_escalation(self, call, &new, Some(old))?;
         let causes = kinds::validate(call, &new, Some(old));
         if !causes.is_empty() {
             return Err(kinds::invalid(call, &new, name, causes));

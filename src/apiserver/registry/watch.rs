@@ -8,9 +8,9 @@ use admit_policy::crd::ConversionError;
 use serde_json::{Value, json};
 
 use super::list::parse_version;
-use super::options::ListOptions;
 use super::selector::Selector;
-use super::{Call, Registry, storage_version};
+use super::{Registry, storage_version};
+use crate::call::{Call, ListOptions};
 use crate::conversion::batch;
 use crate::object;
 use crate::status::Refusal;
@@ -18,7 +18,7 @@ use crate::store::{Event, EventKind, Packed, Range, Revision, StoreError, Subscr
 
 /// One event of a watch, with the object in the version of the request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct WatchEvent {
+pub(crate) struct WatchEvent {
     /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`.
     pub kind: &'static str,
     pub object: Value,
@@ -29,7 +29,7 @@ const PAGE: usize = 500;
 
 /// An open watch. It holds a position in the store, and at most a page of events.
 #[derive(Debug)]
-pub struct Watching {
+pub(crate) struct Watching {
     call: Call,
     selector: Selector,
     /// None when the watch is at its end.
@@ -65,7 +65,7 @@ enum Due {
 impl Registry {
     /// # Errors
     /// 400 for selectors that cannot be read, 500 for a resourceVersion that is no number (as upstream answers).
-    pub async fn watch(&self, call: &Call, options: &ListOptions) -> Result<Watching, Refusal> {
+    pub(crate) async fn watch(&self, call: &Call, options: &ListOptions) -> Result<Watching, Refusal> {
         let mut watching = self.begin_watch(call, options)?;
         // What cannot be shown of the first page of the state is refused, and not told in a stream.
         if watching.needs_conversion() && matches!(watching.due.front(), Some(Due::Object(_))) {
@@ -111,7 +111,7 @@ impl Registry {
 impl Watching {
     /// The approximate size of what [`Self::take_next`] would return now; none if the next event has not happened
     /// yet.
-    pub fn due(&mut self) -> Option<usize> {
+    pub(crate) fn due(&mut self) -> Option<usize> {
         if self.due.is_empty() {
             self.read_on();
         }
@@ -124,7 +124,7 @@ impl Watching {
     }
 
     /// Takes the next event, with the object as the request sees it; none where it is not selected.
-    pub fn take_next(&mut self) -> Option<WatchEvent> {
+    pub(crate) fn take_next(&mut self) -> Option<WatchEvent> {
         let seen = match self.due.pop_front()? {
             Due::Object(object) => self.added(&object),
             Due::Change(event) => self.seen(&event),
@@ -140,13 +140,13 @@ impl Watching {
 
     /// Whether the next event needs a conversion by webhook first, which [`Self::convert`] does.
     #[must_use]
-    pub fn needs_conversion(&self) -> bool {
+    pub(crate) fn needs_conversion(&self) -> bool {
         self.call.converter().is_some() && matches!(self.due.front(), Some(Due::Object(_) | Due::Change(_)))
     }
 
     /// Converts the next events by webhook, as many as fit into one call. An object that cannot be converted ends the
     /// watch.
-    pub async fn convert(&mut self, registry: &Registry) {
+    pub(crate) async fn convert(&mut self, registry: &Registry) {
         if let Err(refusal) = self.converted(registry).await {
             self.end(WatchEvent { kind: "ERROR", object: refusal.to_value() });
         }
@@ -200,12 +200,12 @@ impl Watching {
 
     /// Whether the watch has ended; the last event said why.
     #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.subscription.is_none() && self.due.is_empty()
     }
 
     /// Waits until there may be something new.
-    pub async fn changed(&mut self) {
+    pub(crate) async fn changed(&mut self) {
         match &mut self.subscription {
             Some(subscription) => subscription.changed().await,
             None => std::future::pending().await,
@@ -256,7 +256,7 @@ impl Watching {
     }
 
     /// Everything up to the bookmark's resourceVersion was sent.
-    pub fn bookmark(&mut self) -> WatchEvent {
+    pub(crate) fn bookmark(&mut self) -> WatchEvent {
         let revision = self.subscription.as_ref().map_or(self.store_revision, Subscription::seen);
         let ends_initial = std::mem::take(&mut self.ends_initial);
         self.bookmark_at(revision, ends_initial)

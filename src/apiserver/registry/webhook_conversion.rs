@@ -9,17 +9,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Call, Registry, storage_version};
+use super::{Registry, storage_version};
+use crate::call::Call;
 use crate::conversion::{Failed, Webhook, version_of};
 use crate::object;
 use crate::status::Refusal;
-
-impl Call {
-    /// The webhook by which versions of the kind differ in more than their name.
-    pub(crate) fn converter(&self) -> Option<&Arc<Webhook>> {
-        self.custom.as_ref()?.converter.as_ref()
-    }
-}
 
 impl Registry {
     /// The stored object as the caller sees it.

@@ -2,12 +2,13 @@
 
 use std::ops::Deref;
 
+use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::Room;
-pub use admit_apimachinery::status::{StatusCause as Cause, shown};
+pub(crate) use admit_apimachinery::status::{StatusCause as Cause, shown};
 
 /// Causes, collected up to a limit, and the number of the others. Dereferences to the former.
 #[derive(Clone, Debug, Default)]
-pub struct Causes {
+pub(crate) struct Causes {
     told: Vec<Cause>,
     room: Room,
     more: usize,
@@ -15,7 +16,7 @@ pub struct Causes {
 
 impl Causes {
     /// Adds a cause; beyond the limit it is only counted.
-    pub fn push(&mut self, cause: Cause) {
+    pub(crate) fn push(&mut self, cause: Cause) {
         if let Some(more) = cause.more() {
             self.more = self.more.saturating_add(more);
         } else if self.room.is_full() {
@@ -28,7 +29,7 @@ impl Causes {
 
     /// The causes to list; a last one says how many more there are.
     #[must_use]
-    pub fn into_vec(mut self) -> Vec<Cause> {
+    pub(crate) fn into_vec(mut self) -> Vec<Cause> {
         if self.more > 0 {
             self.told.push(Cause::and_more(self.more));
         }
@@ -77,6 +78,11 @@ impl IntoIterator for Causes {
     fn into_iter(self) -> Self::IntoIter {
         self.into_vec().into_iter()
     }
+}
+
+/// The causes by which a `Status` tells of errors in fields.
+pub(crate) fn causes(errors: &[FieldError]) -> Causes {
+    errors.iter().map(FieldError::cause).collect()
 }
 
 #[cfg(test)]

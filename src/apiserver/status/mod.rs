@@ -9,7 +9,8 @@ use admit_apimachinery::go;
 use admit_apimachinery::status::{Reason, Status, StatusDetails};
 use serde_json::{Value, json};
 
-pub use cause::{Cause, Causes, shown};
+pub(crate) use cause::causes;
+pub(crate) use cause::{Cause, Causes, shown};
 
 use crate::object;
 use crate::resources::ResourceInfo;
@@ -50,24 +51,24 @@ impl Refusal {
     }
 
     #[must_use]
-    pub fn bad_request(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::bare(Reason::BadRequest, message)
     }
 
     #[must_use]
-    pub fn unauthorized() -> Self {
+    pub(crate) fn unauthorized() -> Self {
         Self::bare(Reason::Unauthorized, "Unauthorized")
     }
 
     #[must_use]
-    pub fn forbidden(info: &ResourceInfo, name: &str, why: &str) -> Self {
+    pub(crate) fn forbidden(info: &ResourceInfo, name: &str, why: &str) -> Self {
         let message = format!("{} {} is forbidden: {why}", info.group_resource(), go::quote(name));
         Self::detailed(Reason::Forbidden, message, Self::about(info, name))
     }
 
     /// 403 about a resource that the user may not even know to exist. The kind in the details is the resource's name.
     #[must_use]
-    pub fn resource_forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
+    pub(crate) fn resource_forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let resource = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
         let subject = if name.is_empty() { resource } else { format!("{resource} \"{name}\"") };
         let details = StatusDetails {
@@ -81,7 +82,7 @@ impl Refusal {
 
     /// The 403 for creations in a namespace that is being deleted, with the cause that clients look for.
     #[must_use]
-    pub fn namespace_terminating(info: &ResourceInfo, name: &str, why: &str, namespace: &str) -> Self {
+    pub(crate) fn namespace_terminating(info: &ResourceInfo, name: &str, why: &str, namespace: &str) -> Self {
         let mut refusal = Self::forbidden(info, name, why);
         if let Some(details) = &mut refusal.0.status.details {
             details.causes.push(Cause {
@@ -94,55 +95,55 @@ impl Refusal {
     }
 
     #[must_use]
-    pub fn not_found(info: &ResourceInfo, name: &str) -> Self {
+    pub(crate) fn not_found(info: &ResourceInfo, name: &str) -> Self {
         let message = format!("{} {} not found", info.group_resource(), go::quote(name));
         Self::detailed(Reason::NotFound, message, Self::about(info, name))
     }
 
     /// No such resource below a served group and version.
     #[must_use]
-    pub fn unknown_path() -> Self {
+    pub(crate) fn unknown_path() -> Self {
         Self::generic(Reason::NotFound, "the server could not find the requested resource")
     }
 
     #[must_use]
-    pub fn method_not_allowed() -> Self {
+    pub(crate) fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
         Self::generic(Reason::MethodNotAllowed, message)
     }
 
     #[must_use]
-    pub fn verb_not_supported(info: &ResourceInfo, verb: &str) -> Self {
+    pub(crate) fn verb_not_supported(info: &ResourceInfo, verb: &str) -> Self {
         let message = format!("{verb} is not supported on resources of kind \"{}\"", info.group_resource());
         Self::detailed(Reason::MethodNotAllowed, message, Self::about(info, ""))
     }
 
     #[must_use]
-    pub fn not_acceptable(accepted: &[&str]) -> Self {
+    pub(crate) fn not_acceptable(accepted: &[&str]) -> Self {
         let message = format!("only the following media types are accepted: {}", accepted.join(", "));
         Self::bare(Reason::NotAcceptable, message)
     }
 
     /// The 406 of the router of built-in kinds, before it looks for a handler.
     #[must_use]
-    pub fn no_representation(available: &[&str]) -> Self {
+    pub(crate) fn no_representation(available: &[&str]) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "));
         Self::generic(Reason::NotAcceptable, message)
     }
 
     #[must_use]
-    pub fn not_acceptable_form(message: String) -> Self {
+    pub(crate) fn not_acceptable_form(message: String) -> Self {
         Self::bare(Reason::NotAcceptable, message)
     }
 
     #[must_use]
-    pub fn already_exists(info: &ResourceInfo, name: &str) -> Self {
+    pub(crate) fn already_exists(info: &ResourceInfo, name: &str) -> Self {
         let message = format!("{} {} already exists", info.group_resource(), go::quote(name));
         Self::detailed(Reason::AlreadyExists, message, Self::about(info, name))
     }
 
     #[must_use]
-    pub fn conflict(info: &ResourceInfo, name: &str, why: &str) -> Self {
+    pub(crate) fn conflict(info: &ResourceInfo, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", info.group_resource());
         Self::detailed(Reason::Conflict, message, Self::about(info, name))
     }
@@ -150,12 +151,12 @@ impl Refusal {
     /// A precondition of a DELETE that does not hold: this one message names the kind, not the resource.
     /// Fields that other managers own, each a cause.
     #[must_use]
-    pub fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
+    pub(crate) fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
         Self::detailed(Reason::Conflict, message, StatusDetails { causes, ..StatusDetails::default() })
     }
 
     #[must_use]
-    pub fn precondition_failed(info: &ResourceInfo, name: &str, why: &str) -> Self {
+    pub(crate) fn precondition_failed(info: &ResourceInfo, name: &str, why: &str) -> Self {
         let mut refusal = Self::conflict(info, name, why);
         refusal.0.status.message =
             format!("Operation cannot be fulfilled on {} \"{name}\": {why}", qualified_kind(info));
@@ -166,7 +167,7 @@ impl Refusal {
     }
 
     #[must_use]
-    pub fn modified(info: &ResourceInfo, name: &str) -> Self {
+    pub(crate) fn modified(info: &ResourceInfo, name: &str) -> Self {
         let why =
             "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(info, name, why)
@@ -174,24 +175,24 @@ impl Refusal {
 
     /// A list or watch from a revision that is no longer kept.
     #[must_use]
-    pub fn expired(message: impl Into<String>) -> Self {
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::bare(Reason::Expired, message)
     }
 
     #[must_use]
-    pub fn too_large(limit: usize) -> Self {
+    pub(crate) fn too_large(limit: usize) -> Self {
         let message = format!("Request entity too large: limit is {limit}");
         Self::bare(Reason::RequestEntityTooLarge, message)
     }
 
     #[must_use]
-    pub fn too_large_because(message: impl Into<String>) -> Self {
+    pub(crate) fn too_large_because(message: impl Into<String>) -> Self {
         Self::bare(Reason::RequestEntityTooLarge, message)
     }
 
     /// A revision that this server has not reached yet; clients wait and ask again.
     #[must_use]
-    pub fn too_large_version(wanted: u64, newest: u64) -> Self {
+    pub(crate) fn too_large_version(wanted: u64, newest: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {wanted}, current: {newest}");
         let cause = Cause {
             reason: "ResourceVersionTooLarge".into(),
@@ -205,19 +206,19 @@ impl Refusal {
 
     /// A fault of this server's own.
     #[must_use]
-    pub fn panicked() -> Self {
+    pub(crate) fn panicked() -> Self {
         let message = "This request caused apiserver to panic. Look in the logs for details.";
         Self::bare(Reason::InternalError, message)
     }
 
     #[must_use]
-    pub fn timed_out() -> Self {
+    pub(crate) fn timed_out() -> Self {
         let message = "Timeout: request did not complete within the allotted timeout";
         Self::generic(Reason::Timeout, message)
     }
 
     #[must_use]
-    pub fn unsupported_media_type(accepted: &[&str]) -> Self {
+    pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {}",
             accepted.join(", ")
@@ -226,17 +227,12 @@ impl Refusal {
     }
 
     #[must_use]
-    pub fn unsupported_because(why: &str) -> Self {
-        Self::bare(Reason::UnsupportedMediaType, why)
-    }
-
-    #[must_use]
-    pub fn unmatched_media_type() -> Self {
+    pub(crate) fn unmatched_media_type() -> Self {
         Self::generic(Reason::UnsupportedMediaType, "415: Unsupported Media Type")
     }
 
     #[must_use]
-    pub fn invalid(info: &ResourceInfo, name: &str, causes: impl Into<Causes>) -> Self {
+    pub(crate) fn invalid(info: &ResourceInfo, name: &str, causes: impl Into<Causes>) -> Self {
         // Events of either group are events of the core group to whoever validates them.
         let group = if info.builtin && info.kind == "Event" { "" } else { info.group.as_str() };
         Self::invalid_kind(group, &info.kind, name, causes)
@@ -244,36 +240,36 @@ impl Refusal {
 
     /// `Widget.example.dev "name" is invalid: …`; an empty kind is printed as Kubernetes prints it, as nothing.
     #[must_use]
-    pub fn invalid_kind(group: &str, kind: &str, name: &str, causes: impl Into<Causes>) -> Self {
+    pub(crate) fn invalid_kind(group: &str, kind: &str, name: &str, causes: impl Into<Causes>) -> Self {
         Status::invalid(group, kind, name, causes.into().into_vec()).into()
     }
 
     /// A patch that cannot be applied; Kubernetes says no more than this.
     #[must_use]
-    pub fn unprocessable() -> Self {
+    pub(crate) fn unprocessable() -> Self {
         Self::generic(Reason::Invalid, "the server rejected our request due to an error in our request")
     }
 
     #[must_use]
-    pub fn too_many_requests(message: &str, retry_after_seconds: u32) -> Self {
+    pub(crate) fn too_many_requests(message: &str, retry_after_seconds: u32) -> Self {
         let details = StatusDetails { retry_after_seconds, ..StatusDetails::default() };
         Self::detailed(Reason::TooManyRequests, message.to_owned(), details)
     }
 
     /// The same refusal with a cause.
     #[must_use]
-    pub fn caused_by(mut self, cause: Cause) -> Self {
+    pub(crate) fn caused_by(mut self, cause: Cause) -> Self {
         self.0.status.details.get_or_insert_default().causes.push(cause);
         self
     }
 
     #[must_use]
-    pub fn unavailable(message: impl Into<String>) -> Self {
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         Self::bare(Reason::ServiceUnavailable, message)
     }
 
     #[must_use]
-    pub fn internal(message: impl Into<String>) -> Self {
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
         let message = message.into();
         let cause = Cause { reason: "".into(), field: String::new(), message: message.clone() };
         let details = StatusDetails { causes: vec![cause], ..StatusDetails::default() };
@@ -282,19 +278,19 @@ impl Refusal {
 
     /// An error for which Kubernetes has no reason: code 500 with the bare text.
     #[must_use]
-    pub fn unclassified(message: impl Into<String>) -> Self {
+    pub(crate) fn unclassified(message: impl Into<String>) -> Self {
         Status { reason: "".into(), ..Status::new(Reason::InternalError, message) }.into()
     }
 
     #[must_use]
-    pub fn not_implemented(message: impl Into<String>) -> Self {
+    pub(crate) fn not_implemented(message: impl Into<String>) -> Self {
         Self::bare(Reason::NotImplemented, message)
     }
 
     /// The refusal of an admission webhook, with the Status that it returned: its code is at least 400, and its
     /// message is never empty.
     #[must_use]
-    pub fn denied_by_webhook(webhook: &str, status: Option<&Value>) -> Self {
+    pub(crate) fn denied_by_webhook(webhook: &str, status: Option<&Value>) -> Self {
         let text = |field: &str| {
             let value = status.and_then(|status| status.get(field)).and_then(Value::as_str);
             value.unwrap_or_default().to_owned()
@@ -319,20 +315,20 @@ impl Refusal {
 
     /// About nothing in particular, with details that are empty.
     #[must_use]
-    pub fn generic(reason: Reason, message: impl Into<String>) -> Self {
+    pub(crate) fn generic(reason: Reason, message: impl Into<String>) -> Self {
         Self::detailed(reason, message, StatusDetails::default())
     }
 
     /// The same refusal, its message beginning with `prefix`.
     #[must_use]
-    pub fn prefixed(mut self, prefix: &str) -> Self {
+    pub(crate) fn prefixed(mut self, prefix: &str) -> Self {
         self.0.status.message.insert_str(0, prefix);
         self
     }
 
     /// The same refusal, its message ending with `suffix`.
     #[must_use]
-    pub fn suffixed(mut self, suffix: &str) -> Self {
+    pub(crate) fn suffixed(mut self, suffix: &str) -> Self {
         self.0.status.message.push_str(suffix);
         self
     }
@@ -364,7 +360,7 @@ impl Refusal {
 
     /// The `Status` itself, without details that somebody else gave.
     #[must_use]
-    pub fn into_status(self) -> Status {
+    pub(crate) fn into_status(self) -> Status {
         self.0.status
     }
 }
@@ -383,7 +379,7 @@ fn qualified_kind(info: &ResourceInfo) -> String {
 
 /// The answer to a DELETE that removed the object at once.
 #[must_use]
-pub fn deleted(info: &ResourceInfo, name: &str, uid: &str) -> Value {
+pub(crate) fn deleted(info: &ResourceInfo, name: &str, uid: &str) -> Value {
     let details = StatusDetails { uid: uid.to_owned(), ..Refusal::about(info, name) };
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details.to_value()})
 }

@@ -9,6 +9,7 @@ mod controllers;
 mod endpoints;
 mod event;
 mod job;
+pub(crate) mod metadata;
 mod pod;
 mod pod_update;
 mod roles;

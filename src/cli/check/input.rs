@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use admit_apiserver::registry::BuiltinKinds;
+use admit_apiserver::BuiltinKinds;
 use admit_policy::apply::{self, Identity, Options, Pair, PairError, Pairing, Rehearsal};
 use admit_policy::manifest::{Document, Position};
 use admit_policy::request::GroupVersionKind;

@@ -7,7 +7,7 @@ mod token;
 
 use std::path::PathBuf;
 
-use admit_apiserver::builtin::BuiltinTypes;
+use admit_apiserver::BuiltinTypes;
 use admit_policy::LoadOptions;
 use admit_policy::lint::{self, CODES, Finding, Report, Severity};
 use admit_policy::manifest::{Document, LoadError, Position};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use admit_apimachinery::suggest::{self, did_you_mean};
-use admit_apiserver::registry::BuiltinKinds;
+use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::suite::crd::{CrdCase, CrdSuite, Named};
 use admit_policy::suite::{Case, Suite, SuiteError};

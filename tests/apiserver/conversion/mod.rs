@@ -123,11 +123,7 @@ async fn objects_stored_in_an_earlier_version_stay_within_reach() {
     assert_eq!(changed.status(), 200);
     assert_eq!(delete(&server, &path, None).await.status, 200);
     assert_eq!(get(&server, &path).await.status, 404);
-    let left = server.registry().store.list(
-        "example.com/cats",
-        admit_apiserver::store::Range::default(),
-        0,
-        &mut |_| true,
-    );
+    let left =
+        server.store().list("example.com/cats", admit_apiserver::store::Range::default(), 0, &mut |_| true);
     assert!(left.unwrap().items.is_empty());
 }

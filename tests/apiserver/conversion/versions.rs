@@ -19,7 +19,7 @@ fn tom(version: &str) -> Value {
 /// What the store holds, by name.
 fn stored(server: &Server) -> Vec<Value> {
     let range = admit_apiserver::store::Range::default();
-    let page = server.registry().store.list("example.com/cats", range, 0, &mut |_| true).unwrap();
+    let page = server.store().list("example.com/cats", range, 0, &mut |_| true).unwrap();
     page.items.iter().map(|kept| (*kept.object.values()).clone()).collect()
 }
 

@@ -148,7 +148,7 @@ impl TestCluster {
 
     /// Forgets what was before: watches that are behind have to begin with a list.
     pub(crate) fn compact(&self) {
-        let store = &self.server.registry().store;
+        let store = self.server.store();
         store.compact(store.revision());
     }
 

@@ -18,13 +18,12 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Review;
 use super::host::StoreHost;
+use super::{Cluster, Review};
 use crate::callout;
 use crate::conversion::version_of;
-use crate::registry::Registry;
+use crate::objects::Objects;
 use crate::status::Refusal;
-use crate::store::Range;
 
 use self::answer::{Role, Verdict};
 use self::hook::Hook;
@@ -40,21 +39,21 @@ const LOGGED: usize = 1_024;
 pub(super) struct CallError(pub(super) String);
 
 /// Asks all webhooks that the write concerns, at once.
-pub(super) async fn admit(registry: &Registry, review: &Review<'_>) -> Result<(), Refusal> {
-    let hooks = stored_hooks(registry, Kind::Validating);
+pub(super) async fn admit(cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
+    let hooks = stored_hooks(cluster, Kind::Validating);
     if hooks.is_empty() {
         return Ok(());
     }
     let request = review.request()?;
     let concerned = || -> Result<Vec<_>, Refusal> {
-        let host = review.host(registry);
+        let host = review.host(cluster);
         let concerned = hooks.iter().map(|hook| Ok((hook, concerns(hook, &request, &host, review)?)));
         let concerned: Result<Vec<_>, Refusal> = concerned.collect();
         Ok(concerned?.into_iter().filter_map(|(hook, matched)| Some((hook, matched?))).collect())
     };
-    let concerned = registry.converting(&review.call.conversions, concerned).await?;
+    let concerned = review.call.conversions.provide(cluster, concerned).await?;
     let outcomes = join_all(
-        concerned.iter().map(|(hook, matched)| ask(registry, review, (hook, matched), Role::Validating)),
+        concerned.iter().map(|(hook, matched)| ask(cluster, review, (hook, matched), Role::Validating)),
     )
     .await;
     let mut refusal = None;
@@ -113,7 +112,7 @@ enum Outcome {
 }
 
 async fn ask(
-    registry: &Registry,
+    cluster: &dyn Cluster,
     review: &Review<'_>,
     (hook, matched): (&Hook, &Matched<'_>),
     role: Role,
@@ -128,15 +127,15 @@ async fn ask(
         return Outcome::Failed(CallError(why.to_owned()));
     }
     let uid = Uuid::new_v4().to_string();
-    let seen = || Seen::of(review, matched, &review.host(registry));
-    let seen = match registry.converting(&review.call.conversions, seen).await {
+    let seen = || Seen::of(review, matched, &review.host(cluster));
+    let seen = match review.call.conversions.provide(cluster, seen).await {
         Ok(seen) => seen,
         Err(why) => return Outcome::Refused(Refusal::internal(why.to_string())),
     };
     let uncalled = |why: String| CallError(format!("failed to call webhook: {why}"));
     let exchange = async {
         let question = question(review, matched, &seen, &uid);
-        let body = callout::post(registry, &hook.callee, question.to_string().into()).await;
+        let body = callout::post(cluster, &hook.callee, question.to_string().into()).await;
         answer::verify(&body.map_err(uncalled)?, &uid, role)
     };
     match tokio::time::timeout(hook.callee.timeout, exchange).await {
@@ -177,7 +176,7 @@ fn question(review: &Review<'_>, matched: &Matched<'_>, seen: &Seen<'_>, uid: &s
     json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
 }
 
-fn stored_hooks(registry: &Registry, kind: Kind) -> Vec<Hook> {
+fn stored_hooks(objects: &dyn Objects, kind: Kind) -> Vec<Hook> {
     let configurations = match kind {
         Kind::Validating => VALIDATING,
         Kind::Mutating => MUTATING,
@@ -188,9 +187,8 @@ fn stored_hooks(registry: &Registry, kind: Kind) -> Vec<Hook> {
         let object = kept.object.pinned();
         let webhooks = object.get("webhooks").and_then(Value::as_array);
         hooks.extend(webhooks.into_iter().flatten().filter_map(|hook| Hook::read(kind, hook)));
-        false
     };
-    if let Err(error) = registry.store.list(configurations, Range::default(), 0, &mut collect) {
+    if let Err(error) = objects.each_object(configurations, None, &mut collect) {
         tracing::error!(%error, "webhook configurations cannot be listed");
     }
     hooks

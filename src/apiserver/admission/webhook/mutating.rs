@@ -13,21 +13,20 @@ use serde_json::Value;
 use super::answer::Role;
 use super::hook::Hook;
 use super::{Outcome, Seen, ask, concerns, settle, stored_hooks};
-use crate::admission::Review;
+use crate::admission::{Cluster, Review};
 use crate::conversion::version_of;
-use crate::registry::Registry;
 use crate::status::Refusal;
 
 /// The object as the webhooks leave it; None when they leave it as it is.
 pub(in crate::admission) async fn mutate(
-    registry: &Registry,
+    cluster: &dyn Cluster,
     review: &Review<'_>,
 ) -> Result<Option<Value>, Refusal> {
-    let hooks = stored_hooks(registry, Kind::Mutating);
+    let hooks = stored_hooks(cluster, Kind::Mutating);
     if hooks.is_empty() {
         return Ok(None);
     }
-    let asking = Asking { registry, review };
+    let asking = Asking { cluster, review };
     let mut object = review.object.cloned();
     // Changes are counted, so that no state of the object is kept for each webhook.
     let mut changes = 0_usize;
@@ -46,7 +45,7 @@ pub(in crate::admission) async fn mutate(
 }
 
 struct Asking<'r> {
-    registry: &'r Registry,
+    cluster: &'r dyn Cluster,
     review: &'r Review<'r>,
 }
 
@@ -62,9 +61,9 @@ impl Asking<'_> {
         let review = current.as_ref().unwrap_or(self.review);
         let request = review.request()?;
         let conversions = &review.call.conversions;
-        let look = || concerns(hook, &request, &review.host(self.registry), review);
-        let Some(matched) = self.registry.converting(conversions, look).await? else { return Ok(false) };
-        let outcome = ask(self.registry, review, (hook, &matched), Role::Mutating).await;
+        let look = || concerns(hook, &request, &review.host(self.cluster), review);
+        let Some(matched) = conversions.provide(self.cluster, look).await? else { return Ok(false) };
+        let outcome = ask(self.cluster, review, (hook, &matched), Role::Mutating).await;
         if let Some(refusal) = settle(hook, &outcome, review) {
             return Err(refusal);
         }
@@ -96,8 +95,8 @@ impl Asking<'_> {
     ) -> Result<Value, Refusal> {
         let internal = |why: &dyn std::fmt::Display| Refusal::internal(why.to_string());
         let conversions = &review.call.conversions;
-        let seen = || Seen::of(review, matched, &review.host(self.registry));
-        let seen = self.registry.converting(conversions, seen).await.map_err(|why| internal(&why))?;
+        let seen = || Seen::of(review, matched, &review.host(self.cluster));
+        let seen = conversions.provide(self.cluster, seen).await.map_err(|why| internal(&why))?;
         let seen = seen.object.map(Cow::into_owned).unwrap_or_default();
         let other = version_of(&seen) != version_of(object);
         let made = patched(seen, patch, Replacing::Existing).map_err(|why| internal(&why))?;
@@ -105,8 +104,8 @@ impl Asking<'_> {
         if !other || version_of(&made) == version_of(object) {
             return Ok(made);
         }
-        let back = || review.host(self.registry).convert(&made, &kind);
-        self.registry.converting(conversions, back).await.map_err(|why| internal(&why))
+        let back = || review.host(self.cluster).convert(&made, &kind);
+        conversions.provide(self.cluster, back).await.map_err(|why| internal(&why))
     }
 }
 

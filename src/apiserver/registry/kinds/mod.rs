@@ -22,11 +22,11 @@ use admit_policy::crd::Definition;
 use serde_json::{Value, json};
 
 use super::create::has_generation;
-use super::{Call, metadata};
+use crate::call::Call;
 use crate::object;
 use crate::resources::{ResourceInfo, Subresource};
 use crate::status::{Cause, Causes, Refusal};
-use crate::validation;
+use crate::validation::{self, metadata};
 
 /// (group, kind), the way rules are looked up.
 fn id(info: &ResourceInfo) -> (&str, &str) {

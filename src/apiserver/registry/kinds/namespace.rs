@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::call::Call;
 use crate::object;
-use crate::registry::Call;
 use crate::resources::Subresource;
 
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";

@@ -81,14 +81,14 @@ impl Shares {
 
 /// The place of one change, and the one that it takes from its user.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     _of_all: OwnedSemaphorePermit,
     _of_user: Option<OwnedSemaphorePermit>,
 }
 
 /// Why there is no answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(crate) enum Ended {
     /// Its time was over.
     TimedOut,
     /// It panicked, and said this.
@@ -138,19 +138,19 @@ impl Turns {
     }
 
     /// A place for a change of `user`, as soon as there is one.
-    pub(super) async fn place(&self, user: &Identity) -> Option<Place> {
+    pub(crate) async fn place(&self, user: &Identity) -> Option<Place> {
         let of_user = self.changers.take(user).await;
         let of_all = Arc::clone(&self.changes).acquire_owned().await.ok()?;
         Some(Place { _of_all: of_all, _of_user: of_user })
     }
 
     /// The lane of a change with so many bytes; one that changes `many` objects is a large one.
-    pub(super) fn lane(&self, bytes: usize, many: bool) -> Arc<Semaphore> {
+    pub(crate) fn lane(&self, bytes: usize, many: bool) -> Arc<Semaphore> {
         Arc::clone(if bytes < LARGE && !many { &self.small } else { &self.large })
     }
 
     /// What `work` answers for `user`, on a thread of its own and in the lane of lists.
-    pub(super) async fn list<T, F>(
+    pub(crate) async fn list<T, F>(
         &self,
         user: &Identity,
         until: Instant,
@@ -177,7 +177,7 @@ impl Turns {
 
 /// What `work` answers, on a thread of its own: computing in its turn in `lane`, ended at `until` or when nobody waits for
 /// it any more. What it has begun to store by then is done to its end, and answered.
-pub(super) async fn run<T, F>(
+pub(crate) async fn run<T, F>(
     until: Instant,
     lane: Option<Arc<Semaphore>>,
     work: impl FnOnce() -> F + Send + 'static,

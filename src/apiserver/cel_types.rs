@@ -13,7 +13,7 @@ use admit_cel::{DeclField, DeclKind, DeclType, ListType, Type};
 use admit_policy::request::{GroupVersionKind, GroupVersionResource};
 use admit_policy::vap::Types;
 
-use super::{RawKind, TypeId, TypeRef, tables};
+use crate::builtin::{RawKind, TypeId, TypeRef, tables};
 use crate::resources::{ResourceTable, builtin_rows};
 
 static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(builtin_rows(), 0));

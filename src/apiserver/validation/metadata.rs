@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use indexmap::IndexSet;
 use serde_json::Value;
 
+use super::label_pairs;
 use crate::object;
 use crate::resources::{ResourceInfo, Scope};
 use crate::status::{Cause, Causes};
-use crate::validation::label_pairs;
 
 /// All annotations of an object together, in bytes.
 const ANNOTATIONS_LIMIT: usize = 256 << 10;
@@ -18,7 +18,7 @@ const ANNOTATIONS_LIMIT: usize = 256 << 10;
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
 /// What is wrong with the metadata of an object that is to be created, or replaced.
-pub(super) fn validate(info: &ResourceInfo, object: &Value) -> Causes {
+pub(crate) fn validate(info: &ResourceInfo, object: &Value) -> Causes {
     let mut causes = names(info, object);
     match (info.scope, object::namespace(object)) {
         (Scope::Namespaced, "") => causes.push(Cause::required("metadata.namespace", "")),
@@ -161,7 +161,7 @@ fn finalizers(object: &Value) -> Causes {
 }
 
 /// What an update may not change.
-pub(super) fn validate_update(object: &Value, old: &Value) -> Causes {
+pub(crate) fn validate_update(object: &Value, old: &Value) -> Causes {
     let mut causes = Causes::default();
     for field in ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp"] {
         let value = object::meta_str(object, field);
@@ -193,7 +193,7 @@ pub(super) fn validate_update(object: &Value, old: &Value) -> Causes {
 }
 
 /// Warnings about the finalizers that a custom resource gets, sorted; built-in kinds have none.
-pub(super) fn finalizer_warnings(info: &ResourceInfo, object: &Value, old: Option<&Value>) -> Vec<String> {
+pub(crate) fn finalizer_warnings(info: &ResourceInfo, object: &Value, old: Option<&Value>) -> Vec<String> {
     if info.builtin {
         return Vec::new();
     }
@@ -216,7 +216,7 @@ pub(super) fn finalizer_warnings(info: &ResourceInfo, object: &Value, old: Optio
 }
 
 /// Drops repeated owner references; answers the warning about them.
-pub(super) fn dedup_owners(object: &mut Value) -> Option<String> {
+pub(crate) fn dedup_owners(object: &mut Value) -> Option<String> {
     let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") else { return None };
     let mut seen: IndexSet<Value> = IndexSet::with_capacity(owners.len());
     let mut repeated: IndexSet<String> = IndexSet::new();

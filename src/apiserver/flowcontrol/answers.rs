@@ -38,7 +38,7 @@ impl Answers {
     ///
     /// # Errors
     /// 429 when there is none for long.
-    pub(super) async fn room(&self, user: &str, bytes: usize) -> Result<Reservation, Refusal> {
+    pub(crate) async fn room(&self, user: &str, bytes: usize) -> Result<Reservation, Refusal> {
         let reserve = self.0.reserve(user, bytes.saturating_mul(COPIES));
         timeout(PATIENCE, reserve).await.map_err(|_| {
             tracing::warn!(user, "as many answers are held as there is room for: a read was sent away");
@@ -53,7 +53,7 @@ impl Answers {
 }
 
 /// The response, which keeps as much of `room` as it is long until it is sent.
-pub(super) async fn kept(response: Response, mut room: Reservation, hangup: Option<&Hangup>) -> Response {
+pub(crate) async fn kept(response: Response, mut room: Reservation, hangup: Option<&Hangup>) -> Response {
     let (parts, body) = response.into_parts();
     // A document is whole already; a body that fails has nothing to be kept.
     let text = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();

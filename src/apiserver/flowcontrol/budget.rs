@@ -13,7 +13,7 @@ const SWEEP: usize = 1024;
 
 /// Clones share the same bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Budget(Arc<Inner>);
+pub(crate) struct Budget(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -25,7 +25,7 @@ struct Inner {
 
 /// Bytes that are given back when this goes.
 #[derive(Debug)]
-pub(super) struct Reservation {
+pub(crate) struct Reservation {
     own: Option<OwnedSemaphorePermit>,
     of_all: Option<OwnedSemaphorePermit>,
     // After the permits, which count in it.
@@ -33,7 +33,7 @@ pub(super) struct Reservation {
 }
 
 impl Budget {
-    pub(super) fn new(of_user: usize, in_all: usize) -> Self {
+    pub(crate) fn new(of_user: usize, in_all: usize) -> Self {
         let (of_user, in_all) = (of_user / UNIT, in_all / UNIT);
         Self(Arc::new(Inner {
             all: Arc::new(Semaphore::new(in_all)),
@@ -44,7 +44,7 @@ impl Budget {
     }
 
     /// Waits until there is room for so many bytes of the user. What is more than a user may have at all takes all of that.
-    pub(super) async fn reserve(&self, user: &str, bytes: usize) -> Reservation {
+    pub(crate) async fn reserve(&self, user: &str, bytes: usize) -> Reservation {
         let own = self.of(user);
         let units = u32::try_from(bytes.div_ceil(UNIT).clamp(1, self.0.of_user.max(1))).unwrap_or(u32::MAX);
         // The own share first: who has used it up stands in nobody's way. Neither semaphore is ever closed.
@@ -54,12 +54,12 @@ impl Budget {
     }
 
     /// Whether the user could not have so many bytes more, however few others hold.
-    pub(super) fn is_used_up(&self, user: &str, bytes: usize) -> bool {
+    pub(crate) fn is_used_up(&self, user: &str, bytes: usize) -> bool {
         self.of(user).available_permits() < bytes.div_ceil(UNIT)
     }
 
     /// Bytes that are held now.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.0.in_all.saturating_sub(self.0.all.available_permits()) * UNIT
     }
 
@@ -79,7 +79,7 @@ impl Budget {
 
 impl Reservation {
     /// Gives back what is more than so many bytes.
-    pub(super) fn shrink(&mut self, bytes: usize) {
+    pub(crate) fn shrink(&mut self, bytes: usize) {
         for permit in [&mut self.own, &mut self.of_all].into_iter().flatten() {
             let more = permit.num_permits().saturating_sub(bytes.div_ceil(UNIT));
             drop(permit.split(more));

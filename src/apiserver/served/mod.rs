@@ -1,26 +1,31 @@
 //! A snapshot of everything that is served: the resource table, and the kinds of custom resources.
 
+mod custom;
+mod scale;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use admit_policy::crd::CompiledCrd;
 
-use super::custom::{CustomKind, CustomVersion};
+pub(crate) use self::custom::{CustomKind, CustomVersion, compiled, definition_causes};
+pub(crate) use self::scale::ScalePaths;
+
 use crate::resources::{ResourceInfo, ResourceTable, builtin_rows};
 
 #[derive(Debug)]
-pub struct Served {
-    pub table: ResourceTable,
+pub(crate) struct Served {
+    pub table: Arc<ResourceTable>,
     /// By (group, plural).
     custom: HashMap<(String, String), Arc<CustomKind>>,
 }
 
 impl Served {
-    pub(super) fn builtin() -> Self {
-        Self { table: ResourceTable::new(builtin_rows(), 0), custom: HashMap::new() }
+    pub(crate) fn builtin() -> Self {
+        Self { table: Arc::new(ResourceTable::new(builtin_rows(), 0)), custom: HashMap::new() }
     }
 
-    pub(super) fn with_custom(kinds: Vec<Arc<CustomKind>>, generation: u64) -> Self {
+    pub(crate) fn with_custom(kinds: Vec<Arc<CustomKind>>, generation: u64) -> Self {
         let mut rows = builtin_rows();
         let mut custom = HashMap::with_capacity(kinds.len());
         for kind in kinds {
@@ -32,23 +37,23 @@ impl Served {
             );
             custom.insert((kind.group.clone(), kind.plural.clone()), kind);
         }
-        Self { table: ResourceTable::new(rows, generation), custom }
+        Self { table: Arc::new(ResourceTable::new(rows, generation)), custom }
     }
 
     #[must_use]
-    pub fn custom_kind(&self, group: &str, plural: &str) -> Option<&Arc<CustomKind>> {
+    pub(crate) fn custom_kind(&self, group: &str, plural: &str) -> Option<&Arc<CustomKind>> {
         self.custom.get(&(group.to_owned(), plural.to_owned()))
     }
 
     /// The definitions of custom resources that compile.
-    pub(super) fn definitions(&self) -> impl Iterator<Item = &Arc<CompiledCrd>> {
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = &Arc<CompiledCrd>> {
         let versions = self.custom.values().filter_map(|kind| kind.versions.first());
         versions.filter_map(|version| version.compiled.as_ref())
     }
 
     /// The version of a custom resource that `info` describes, if it is one.
     #[must_use]
-    pub fn custom_version(&self, info: &ResourceInfo) -> Option<Arc<CustomVersion>> {
+    pub(crate) fn custom_version(&self, info: &ResourceInfo) -> Option<Arc<CustomVersion>> {
         let kind = self.custom_kind(&info.group, &info.plural)?;
         kind.versions.iter().find(|version| version.info.version == info.version).cloned()
     }

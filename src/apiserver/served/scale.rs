@@ -5,16 +5,14 @@ use std::sync::LazyLock;
 use admit_policy::crd;
 use serde_json::{Value, json};
 
-use super::Call;
 use crate::managed_fields::managers;
 use crate::managed_fields::scale::Replicas;
 use crate::object;
-use crate::resources::Subresource;
 use crate::table;
 
 /// The paths of the scale subresource, dotted, with a leading dot.
 #[derive(Clone, Debug)]
-pub struct ScalePaths {
+pub(crate) struct ScalePaths {
     pub spec_replicas: String,
     pub status_replicas: String,
     /// A selector, or the text of one.
@@ -28,17 +26,6 @@ static BUILTIN: LazyLock<ScalePaths> = LazyLock::new(|| ScalePaths {
     label_selector: Some(".spec.selector".to_owned()),
 });
 
-impl Call {
-    /// The paths behind the scale, when the call is about one.
-    pub(crate) fn scale(&self) -> Option<&ScalePaths> {
-        match (self.subresource, &self.custom) {
-            (Some(Subresource::Scale), Some(custom)) => custom.scale.as_ref(),
-            (Some(Subresource::Scale), None) => Some(&BUILTIN),
-            _ => None,
-        }
-    }
-}
-
 impl From<&crd::ScalePaths> for ScalePaths {
     fn from(paths: &crd::ScalePaths) -> Self {
         let crd::ScalePaths { spec_replicas, status_replicas, label_selector } = paths.clone();
@@ -47,13 +34,14 @@ impl From<&crd::ScalePaths> for ScalePaths {
 }
 
 impl ScalePaths {
-    pub(super) fn builtin() -> Self {
-        BUILTIN.clone()
+    /// The paths of the built-in kinds that can be scaled.
+    pub(crate) fn builtin() -> &'static Self {
+        &BUILTIN
     }
 
     /// The Scale of an object.
     #[must_use]
-    pub fn scale_of(&self, object: &Value) -> Value {
+    pub(crate) fn scale_of(&self, object: &Value) -> Value {
         let number = |path: &str| at_path(object, path).and_then(Value::as_i64).unwrap_or(0);
         let mut meta = json!({});
         for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
@@ -78,7 +66,7 @@ impl ScalePaths {
 
     /// The Scale of an object with its managers.
     #[must_use]
-    pub fn managed_scale_of(&self, object: &Value) -> Value {
+    pub(crate) fn managed_scale_of(&self, object: &Value) -> Value {
         let mut scale = self.scale_of(object);
         let entries = self.replicas().of_scale(object).ok().and_then(managers::encode);
         object::set_meta(&mut scale, "managedFields", entries);
@@ -87,7 +75,7 @@ impl ScalePaths {
 
     /// The object with the replica count and the managers of `scale`, which was applied.
     #[must_use]
-    pub fn with_applied(&self, object: &Value, scale: &Value) -> Value {
+    pub(crate) fn with_applied(&self, object: &Value, scale: &Value) -> Value {
         let mut scaled = self.with_scale(object, scale);
         let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         if let Ok(all) = self.replicas().of_object(object, scale, version) {
@@ -102,7 +90,7 @@ impl ScalePaths {
 
     /// The object with the replica count of `scale`.
     #[must_use]
-    pub fn with_scale(&self, object: &Value, scale: &Value) -> Value {
+    pub(crate) fn with_scale(&self, object: &Value, scale: &Value) -> Value {
         let mut scaled = object.clone();
         let replicas = scale.pointer("/spec/replicas").cloned().unwrap_or_else(|| 0.into());
         set_path(&mut scaled, &self.spec_replicas, replicas);

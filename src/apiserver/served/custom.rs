@@ -2,24 +2,23 @@
 
 use std::sync::Arc;
 
-use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::weight::{Budget, TooHeavy};
 use admit_policy::crd::{CompiledCrd, ConversionError, CrdVersion, ValidateOptions};
 use admit_policy::schema::metadata::Malformed;
 use admit_policy::{Deadline, EvalOptions};
 use serde_json::Value;
 
-use super::Warnings;
 use super::scale::ScalePaths;
 use crate::conversion::Webhook;
 use crate::managed_fields::schema::{Schema, TypeId};
 use crate::resources::ResourceInfo;
-use crate::status::{Cause, Causes, Refusal};
+use crate::status::{Cause, Causes, Refusal, causes};
+use crate::warning::Warnings;
 use crate::{interrupt, object};
 
 /// A resource that a CRD defines, with all its versions.
 #[derive(Debug)]
-pub struct CustomKind {
+pub(crate) struct CustomKind {
     /// The CRD's name: `widgets.example.dev`.
     pub definition: String,
     /// The revision of the CRD that this was built from.
@@ -33,7 +32,7 @@ pub struct CustomKind {
 
 /// One version of a custom resource's kind.
 #[derive(Debug)]
-pub struct CustomVersion {
+pub(crate) struct CustomVersion {
     pub info: Arc<ResourceInfo>,
     pub served: bool,
     pub terminating: bool,
@@ -50,7 +49,7 @@ pub struct CustomVersion {
 
 impl CustomVersion {
     /// Removes what the schema does not know; answers the paths, sorted.
-    pub fn prune(&self, object: &mut Value) -> Vec<String> {
+    pub(crate) fn prune(&self, object: &mut Value) -> Vec<String> {
         self.rules.as_ref().map(|rules| rules.prune(object)).unwrap_or_default()
     }
 
@@ -58,7 +57,7 @@ impl CustomVersion {
     ///
     /// # Errors
     /// The first field of the wrong type: `spec.r.kind: Invalid value: 5: must be a string`.
-    pub fn read_metadata(&self, object: &mut Value) -> Result<Vec<String>, String> {
+    pub(crate) fn read_metadata(&self, object: &mut Value) -> Result<Vec<String>, String> {
         let Some(rules) = &self.rules else { return Ok(Vec::new()) };
         rules.coerce_metadata(object, Malformed::Refuse).map_err(|error| error.to_string())
     }
@@ -67,12 +66,12 @@ impl CustomVersion {
     ///
     /// # Errors
     /// When the budget is spent.
-    pub fn take_defaults(&self, object: &Value, budget: &mut Budget) -> Result<(), TooHeavy> {
+    pub(crate) fn take_defaults(&self, object: &Value, budget: &mut Budget) -> Result<(), TooHeavy> {
         self.rules.as_ref().map_or(Ok(()), |rules| rules.take_defaults(object, budget))
     }
 
     /// Fills in defaults; nulls that the schema does not allow count as absent.
-    pub fn default(&self, object: &mut Value) {
+    pub(crate) fn default(&self, object: &mut Value) {
         if let Some(rules) = &self.rules {
             rules.default(object);
         }
@@ -82,7 +81,7 @@ impl CustomVersion {
     ///
     /// # Errors
     /// When a webhook has to convert it first.
-    pub(super) fn to_stored(&self, object: &mut Value, version: &str) -> Result<(), ConversionError> {
+    pub(crate) fn to_stored(&self, object: &mut Value, version: &str) -> Result<(), ConversionError> {
         let Some(compiled) = self.compiled.as_ref().filter(|_| version != self.info.version) else {
             return Ok(());
         };
@@ -97,7 +96,7 @@ impl CustomVersion {
     ///
     /// # Errors
     /// When a webhook has to convert it first.
-    pub(super) fn read_stored(&self, object: &mut Value) -> Result<(), ConversionError> {
+    pub(crate) fn read_stored(&self, object: &mut Value) -> Result<(), ConversionError> {
         if let Some(compiled) = &self.compiled {
             compiled.check_conversion(object, &self.info.api_version())?;
         }
@@ -112,7 +111,7 @@ impl CustomVersion {
     }
 
     /// What is wrong with the object, its metadata apart. What a rule let pass because it was as wrong before is warned of.
-    pub(super) fn validate(
+    pub(crate) fn validate(
         &self,
         new: &Value,
         old: Option<&Value>,
@@ -140,7 +139,7 @@ impl From<ConversionError> for Refusal {
 }
 
 /// What is wrong with a definition, or with its change.
-pub(super) fn definition_causes(definition: &Value, old: Option<&Value>) -> Causes {
+pub(crate) fn definition_causes(definition: &Value, old: Option<&Value>) -> Causes {
     let compiled = match old {
         None => CompiledCrd::compile(definition),
         Some(old) => CompiledCrd::compile_update(definition, old),
@@ -149,7 +148,7 @@ pub(super) fn definition_causes(definition: &Value, old: Option<&Value>) -> Caus
 }
 
 /// The compiled definition. A stored one that does not compile was accepted by other rules than today's.
-pub(super) fn rules(definition: &Value) -> Option<CompiledCrd> {
+pub(crate) fn compiled(definition: &Value) -> Option<CompiledCrd> {
     match CompiledCrd::compile(definition) {
         Ok(compiled) => Some(compiled),
         Err(errors) => {
@@ -158,8 +157,4 @@ pub(super) fn rules(definition: &Value) -> Option<CompiledCrd> {
             None
         }
     }
-}
-
-pub(crate) fn causes(errors: &[FieldError]) -> Causes {
-    errors.iter().map(FieldError::cause).collect()
 }

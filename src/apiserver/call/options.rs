@@ -6,18 +6,18 @@ use crate::status::{Cause, Refusal};
 
 /// The decoded pairs of a query; the first of several equal names counts.
 #[derive(Clone, Debug, Default)]
-pub struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Tolerates what clients send: empty pairs, a second `?`, broken escapes (left out, as Go's parser does).
     #[must_use]
-    pub fn parse(raw: &str) -> Self {
+    pub(crate) fn parse(raw: &str) -> Self {
         let pairs = raw.trim_start_matches('?').split('&').filter(|pair| !pair.is_empty());
         Self(pairs.filter_map(pair).collect())
     }
 
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
@@ -52,7 +52,7 @@ fn pair(text: &str) -> Option<(String, String)> {
 
 /// Undoes percent-encoding, and `+` for a blank; None for a broken escape.
 #[must_use]
-pub fn unescape(text: &str) -> Option<String> {
+pub(crate) fn unescape(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
@@ -71,7 +71,7 @@ pub fn unescape(text: &str) -> Option<String> {
 
 /// How unknown and duplicate fields of a body are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldValidation {
+pub(crate) enum FieldValidation {
     Ignore,
     Warn,
     Strict,
@@ -79,7 +79,7 @@ pub enum FieldValidation {
 
 /// `CreateOptions`, `UpdateOptions` and `PatchOptions`.
 #[derive(Clone, Debug)]
-pub struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// `CreateOptions`…: what refusals and admission reviews call them.
     pub kind: &'static str,
     pub dry_run: bool,
@@ -96,7 +96,7 @@ pub struct WriteOptions {
 impl WriteOptions {
     /// The options of the server's own writes.
     #[must_use]
-    pub fn own() -> Self {
+    pub(crate) fn own() -> Self {
         Self {
             kind: "CreateOptions",
             dry_run: false,
@@ -110,7 +110,7 @@ impl WriteOptions {
 
     /// # Errors
     /// 422 for values that are none of the supported ones.
-    pub fn parse(kind: &'static str, query: &Query, user_agent: &str) -> Result<Self, Refusal> {
+    pub(crate) fn parse(kind: &'static str, query: &Query, user_agent: &str) -> Result<Self, Refusal> {
         Self::checked(kind, query, user_agent, Vec::new())
     }
 
@@ -118,7 +118,7 @@ impl WriteOptions {
     ///
     /// # Errors
     /// 422 for values that are none of the supported ones.
-    pub fn parse_patch(query: &Query, user_agent: &str, apply: bool) -> Result<Self, Refusal> {
+    pub(crate) fn parse_patch(query: &Query, user_agent: &str, apply: bool) -> Result<Self, Refusal> {
         let mut causes = Vec::new();
         if apply && query.text("fieldManager").is_empty() {
             causes.push(Cause::required("fieldManager", "is required for apply patch"));
@@ -174,7 +174,7 @@ impl WriteOptions {
 
     /// The options as an admission review carries them.
     #[must_use]
-    pub fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         let mut options = json!({"kind": self.kind, "apiVersion": "meta.k8s.io/v1"});
         if self.dry_run {
             options["dryRun"] = json!(["All"]);
@@ -222,14 +222,14 @@ fn invalid_options(kind: &str, causes: Vec<Cause>) -> Refusal {
 
 /// What happens to dependents of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Propagation {
+pub(crate) enum Propagation {
     Foreground,
     Background,
     Orphan,
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct DeleteOptions {
+pub(crate) struct DeleteOptions {
     pub dry_run: bool,
     pub grace_period_seconds: Option<i64>,
     pub propagation: Option<Propagation>,
@@ -244,7 +244,7 @@ impl DeleteOptions {
     ///
     /// # Errors
     /// 400 for a body of another kind, 422 for values that are none of the supported ones.
-    pub fn parse(query: &Query, body: Option<Value>) -> Result<Self, Refusal> {
+    pub(crate) fn parse(query: &Query, body: Option<Value>) -> Result<Self, Refusal> {
         let raw = match body {
             Some(body) => body,
             None => Self::from_query(query)?,
@@ -330,14 +330,14 @@ fn propagation(raw: &Value, causes: &mut Vec<Cause>) -> Option<Propagation> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VersionMatch {
+pub(crate) enum VersionMatch {
     Exact,
     NotOlderThan,
 }
 
 /// `ListOptions`, for lists, watches and deletions of collections.
 #[derive(Clone, Debug, Default)]
-pub struct ListOptions {
+pub(crate) struct ListOptions {
     pub label_selector: String,
     pub field_selector: String,
     /// Empty when none was given.
@@ -346,7 +346,6 @@ pub struct ListOptions {
     /// 0: no limit.
     pub limit: usize,
     pub continue_token: String,
-    pub watch: bool,
     pub timeout_seconds: Option<u64>,
     pub allow_bookmarks: bool,
     pub send_initial_events: Option<bool>,
@@ -355,7 +354,7 @@ pub struct ListOptions {
 impl ListOptions {
     /// # Errors
     /// 400 for numbers that are none, 422 for members that exclude one another.
-    pub fn parse(query: &Query, watch: bool) -> Result<Self, Refusal> {
+    pub(crate) fn parse(query: &Query, watch: bool) -> Result<Self, Refusal> {
         let limit = query.integer("limit")?.unwrap_or(0);
         let timeout = query.integer("timeoutSeconds")?;
         let options = Self {
@@ -369,7 +368,6 @@ impl ListOptions {
             },
             limit: usize::try_from(limit).unwrap_or(0),
             continue_token: query.text("continue"),
-            watch,
             timeout_seconds: timeout.and_then(|seconds| u64::try_from(seconds).ok()),
             allow_bookmarks: query.flag("allowWatchBookmarks").unwrap_or(false),
             send_initial_events: query.flag("sendInitialEvents"),
@@ -381,7 +379,7 @@ impl ListOptions {
 
     /// Whether the request asks for a watch.
     #[must_use]
-    pub fn wants_watch(query: &Query) -> bool {
+    pub(crate) fn wants_watch(query: &Query) -> bool {
         query.flag("watch").unwrap_or(false)
     }
 

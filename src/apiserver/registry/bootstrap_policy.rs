@@ -5,14 +5,16 @@ use std::sync::Arc;
 use futures::future::join_all;
 use serde_json::Value;
 
+use super::Registry;
+use crate::call::{Call, WriteOptions};
 use crate::codec::{self, Body, Format};
 use crate::conversion::Conversions;
 use crate::identity::Identity;
 use crate::object;
-use crate::registry::{Call, Registry, Warnings, WriteOptions};
 use crate::status::Refusal;
+use crate::warning::Warnings;
 
-static DEFAULTS: &str = include_str!("defaults.yaml");
+static DEFAULTS: &str = include_str!("bootstrap_policy.yaml");
 
 impl Registry {
     /// # Errors

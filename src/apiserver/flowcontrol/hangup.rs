@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 /// What one connection has to have sent, and until when. Clones are of the same connection.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Hangup(Arc<Inner>);
+pub(crate) struct Hangup(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -25,14 +25,14 @@ struct Expected {
 
 /// The expectation holds until this goes.
 #[derive(Debug)]
-pub(super) struct Expectation {
+pub(crate) struct Expectation {
     of: Hangup,
     id: u64,
 }
 
 impl Hangup {
     /// The connection is to end at `until`, unless the expectation goes before.
-    pub(super) fn expect(&self, until: Instant) -> Expectation {
+    pub(crate) fn expect(&self, until: Instant) -> Expectation {
         let mut expected = self.lock();
         expected.next += 1;
         let id = expected.next;
@@ -43,7 +43,7 @@ impl Hangup {
     }
 
     /// Ready when something was not sent in time.
-    pub(super) async fn due(&self) {
+    pub(crate) async fn due(&self) {
         loop {
             let changed = self.0.changed.notified();
             let earliest = self.lock().until.values().min().copied();

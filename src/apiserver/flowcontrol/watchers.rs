@@ -64,7 +64,7 @@ struct Lying {
 
 /// One watch, until this goes.
 #[derive(Debug)]
-pub(super) struct Ticket {
+pub(crate) struct Ticket {
     watchers: Watchers,
     id: u64,
     entry: Arc<Entry>,
@@ -72,7 +72,7 @@ pub(super) struct Ticket {
 
 /// The watch was the slowest, and is to end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TooSlow;
+pub(crate) struct TooSlow;
 
 impl Default for Watchers {
     fn default() -> Self {
@@ -90,7 +90,7 @@ impl Watchers {
     ///
     /// # Errors
     /// 429 when there are as many as may be, and none of them is slow.
-    pub(super) fn open(&self, user: &str, hangup: Option<Hangup>) -> Result<Ticket, Refusal> {
+    pub(crate) fn open(&self, user: &str, hangup: Option<Hangup>) -> Result<Ticket, Refusal> {
         let (own, all) = self.counts(user);
         let full = (own >= MAX_OF_USER && !self.end_slowest(Some(user)))
             || (all >= MAX_WATCHES && !self.end_slowest(None));
@@ -161,7 +161,7 @@ impl Entry {
 
 impl Ticket {
     /// Ready when the watch is to end.
-    pub(super) async fn too_slow(&self) -> TooSlow {
+    pub(crate) async fn too_slow(&self) -> TooSlow {
         while !self.entry.is_slow.load(Ordering::Relaxed) {
             self.entry.told.notified().await;
         }
@@ -169,7 +169,7 @@ impl Ticket {
     }
 
     /// Room for so many bytes, which may take a while.
-    pub(super) async fn room(&self, bytes: usize) -> Result<Reservation, TooSlow> {
+    pub(crate) async fn room(&self, bytes: usize) -> Result<Reservation, TooSlow> {
         let (user, watchers) = (&self.entry.user, &self.watchers);
         let reserve = watchers.0.budget.reserve(user, bytes);
         tokio::pin!(reserve);
@@ -187,7 +187,7 @@ impl Ticket {
     }
 
     /// The text as a chunk, which takes `room` until it is sent.
-    pub(super) fn chunk(&self, text: Vec<u8>, room: Reservation) -> Bytes {
+    pub(crate) fn chunk(&self, text: Vec<u8>, room: Reservation) -> Bytes {
         let mut lying = self.entry.lying();
         lying.chunks += 1;
         lying.since.get_or_insert_with(Instant::now);

@@ -1,0 +1,58 @@
+//! Asks [`admission`](crate::admission) about writes to this registry.
+
+use std::sync::Arc;
+
+use admit_policy::rbac::AccessRules;
+use serde_json::Value;
+
+use super::Registry;
+use crate::admission::{self, Cluster, Review};
+use crate::call::{Call, WriteOptions};
+use crate::conversion::Webhook;
+use crate::resources::ResourceInfo;
+use crate::status::Refusal;
+
+impl Cluster for Registry {
+    fn converter(&self, info: &ResourceInfo) -> Option<Arc<Webhook>> {
+        self.served().custom_version(info)?.converter.clone()
+    }
+
+    fn access_rules(&self) -> Arc<AccessRules> {
+        self.authorization.rules(self)
+    }
+}
+
+impl Registry {
+    /// Calls mutating webhooks with the object that is to be written; none when none of them changes it.
+    ///
+    /// # Errors
+    /// The refusal of whoever refuses first.
+    pub(super) async fn mutate(&self, review: &Review<'_>) -> Result<Option<Value>, Refusal> {
+        admission::mutate(self, review).await
+    }
+
+    /// Asks everyone who has a say. Warnings go to the call.
+    ///
+    /// # Errors
+    /// The refusal of whoever refuses first.
+    pub(super) async fn admit(&self, review: &Review<'_>) -> Result<(), Refusal> {
+        self.admission.admit(self, review).await
+    }
+
+    /// Applies admission to an object that is sent to a subresource and not stored.
+    ///
+    /// # Errors
+    /// The refusal of whoever refuses first.
+    pub(crate) async fn admitted(
+        &self,
+        call: &Call,
+        name: &str,
+        sent: Value,
+        options: &WriteOptions,
+    ) -> Result<Value, Refusal> {
+        let review = Review::create(call, name, &sent, options.dry_run, options.to_value());
+        let changed = self.mutate(&review).await?;
+        let Some(changed) = changed else { return self.admit(&review).await.map(|()| sent) };
+        self.admit(&review.with_object(&changed)).await.map(|()| changed)
+    }
+}

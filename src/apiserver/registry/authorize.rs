@@ -1,0 +1,63 @@
+//! Asks [`Authorization`](crate::authorization::Authorization) by the roles and bindings that are stored here.
+
+use std::sync::Arc;
+
+use admit_policy::host::{Access, AccessAttributes};
+use admit_policy::rbac::AccessRules;
+
+use super::Registry;
+use crate::identity::Identity;
+use crate::objects::Objects;
+use crate::resources::ResourceTable;
+use crate::status::Refusal;
+use crate::store::{Kept, Key, Range, StoreError, Stored};
+
+impl Objects for Registry {
+    fn object(&self, key: &Key) -> Option<Kept> {
+        self.store.kept(key)
+    }
+
+    fn latest_object(&self, key: &Key) -> Option<Stored> {
+        self.store.latest(key)
+    }
+
+    fn each_object(
+        &self,
+        storage_key: &str,
+        namespace: Option<&str>,
+        each: &mut dyn FnMut(&Kept),
+    ) -> Result<(), StoreError> {
+        let range = Range { namespace, ..Range::default() };
+        let mut show = |kept: &Kept| {
+            each(kept);
+            false
+        };
+        self.store.list(storage_key, range, 0, &mut show).map(|_| ())
+    }
+
+    fn resources(&self) -> Arc<ResourceTable> {
+        Arc::clone(&self.served().table)
+    }
+}
+
+impl Registry {
+    /// The roles and bindings that are stored now.
+    pub(crate) fn access_rules(&self) -> Arc<AccessRules> {
+        self.authorization.rules(self)
+    }
+
+    pub(crate) fn access(&self, user: &Identity, attributes: &AccessAttributes) -> Access {
+        self.authorization.access(self, user, attributes)
+    }
+
+    /// How many rules an answer about `user` may have to look at: in the namespace of a request, or in all of them.
+    pub(crate) fn effort(&self, user: &Identity, attributes: Option<&AccessAttributes>) -> usize {
+        self.authorization.effort(self, user, attributes)
+    }
+
+    /// # Errors
+    /// 403 in the words that every client knows.
+    pub(crate) fn authorize(&self, user: &Identity, attributes: &AccessAttributes) -> Result<(), Refusal> {
+        self.authorization.authorize(self, user, attributes)
+    }
+}
