@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant as TokioInstant, timeout_at};
 
 use super::deadline::Deadline;
+use super::failure_answer::FailureAnswer;
 use super::log::shown;
 use super::review::{Answer, recover_id};
 use super::routes::{Context, is_json, no_body, no_json};
-use super::undecided::Undecided;
 use super::workers::{Gone, NotDone};
 
 /// As a label of metrics.
@@ -54,8 +54,8 @@ struct Told {
 }
 
 impl Told {
-    fn undecided(undecided: &Undecided, uid: Option<&str>) -> Self {
-        let Undecided { status, label } = undecided;
+    fn undecided(undecided: &FailureAnswer, uid: Option<&str>) -> Self {
+        let FailureAnswer { status, label } = undecided;
         let answer = match uid {
             Some(uid) => failure(uid, &status.message),
             None => Answer::plain(status),
@@ -101,7 +101,7 @@ impl Context {
         let undecided = match done {
             Ok(Ok(told)) => return told,
             // Callers try again after 429, which costs less than the review does.
-            Ok(Err(NotDone::Overloaded)) => return Told::undecided(&Undecided::overloaded(), None),
+            Ok(Err(NotDone::Overloaded)) => return Told::undecided(&FailureAnswer::overloaded(), None),
             Ok(Err(NotDone::Panicked(text))) => {
                 self.admission.metrics.panicked();
                 unconverted("failed", &format!("panicked: {text}"))
@@ -119,15 +119,15 @@ impl Context {
     }
 }
 
-fn unconverted(label: &'static str, why: &str) -> Undecided {
-    Undecided {
+fn unconverted(label: &'static str, why: &str) -> FailureAnswer {
+    FailureAnswer {
         status: Status::new(Reason::InternalError, format!("the objects could not be converted: {why}")),
         label,
     }
 }
 
-fn malformed(why: &str) -> Undecided {
-    Undecided {
+fn malformed(why: &str) -> FailureAnswer {
+    FailureAnswer {
         status: Status::new(Reason::BadRequest, format!("the {KIND} is malformed: {why}")),
         label: "malformed",
     }

@@ -7,10 +7,10 @@ use admit_policy::EvalOptions;
 use admit_policy::decision::{Decision, Enforcement, RuleOutcome, Verdict};
 
 use super::convert::Converters;
-use super::in_force::{Ask, InForce};
+use super::failure_answer::{AUDITING, FailureAnswer};
+use super::policy_host::{Cluster, PolicyHost};
 use super::review::{Answer, Question};
-use super::surroundings::{Cluster, Surroundings};
-use super::undecided::{AUDITING, Undecided};
+use super::snapshot::{Ask, InForce};
 use super::workers::Gone;
 use super::{log, resource};
 use crate::telemetry::Metrics;
@@ -38,7 +38,7 @@ pub(super) fn decide(
     metrics: &Metrics,
 ) -> Decided {
     let (request, id) = (&question.request, question.id());
-    let late = |why| Undecided::of("timeout", why).answer(ask, Some(&id), metrics);
+    let late = |why| FailureAnswer::of("timeout", why).answer(ask, Some(&id), metrics);
     let Patience { until, gone } = *patience;
     let passed = || Instant::now() >= until || gone();
     if passed() {
@@ -55,7 +55,7 @@ pub(super) fn decide(
     if checked.interrupted {
         return late("the time for it is over");
     }
-    let host = Surroundings { files: documents, in_force, cluster: cluster.as_deref(), converters, until };
+    let host = PolicyHost { files: documents, in_force, cluster: cluster.as_deref(), converters, until };
     let mut decision = match checked.denial {
         Some(denial) => Decision { denial: Some(denial), ..Decision::default() },
         None => in_force.policies.decide_with(

@@ -10,30 +10,30 @@
 //! What requests are decided by ([`InForce`], [`Cluster`]) arrives on watch channels from whoever loads or watches it;
 //! certificates likewise.
 
-mod beat;
 mod body;
 mod convert;
 mod deadline;
 mod decide;
-mod in_force;
+mod failure_answer;
 mod listen;
 mod log;
 mod observe;
+mod policy_host;
 mod queue;
 mod resource;
 mod review;
 mod routes;
-mod surroundings;
+mod snapshot;
+mod ticker;
 pub mod tls;
-mod undecided;
 mod workers;
 
 pub use admit_serving::ServeError;
 pub use convert::{Converter, Converters};
-pub use in_force::{Broken, InForce};
 pub use listen::{Port, Shutdown, serve};
 pub use observe::Observed;
+pub use policy_host::Cluster;
 pub use review::Answer;
 pub use routes::Admission;
-pub use surroundings::Cluster;
+pub use snapshot::{Broken, InForce};
 pub use workers::Workers;

@@ -11,8 +11,8 @@ use http::header;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::in_force::{Broken, InForce};
 use super::routes::readyz;
+use super::snapshot::{Broken, InForce};
 use crate::telemetry::{MEDIA_TYPE, Metrics, Readiness};
 
 /// What operators may look at.

@@ -12,7 +12,7 @@
 //! warns, and has params to miss, is asked by `/enforce`.
 //!
 //! Whatever is asked with a uid is answered as a review, with 200; what is refused before a review was read (size, time,
-//! overload) is a Kubernetes `Status` with its own code, which the caller's failure policy decides on. [`super::undecided`]
+//! overload) is a Kubernetes `Status` with its own code, which the caller's failure policy decides on. [`super::failure_answer`]
 //! has the table.
 
 use std::sync::Arc;
@@ -34,11 +34,11 @@ use super::body::{BODY_TIMEOUT, BodyMemory, MAX_BODY, NoBody, Received};
 use super::convert::Converters;
 use super::deadline::Deadline;
 use super::decide::{Decided, Patience, decide};
-use super::in_force::{Ask, InForce};
+use super::failure_answer::FailureAnswer;
 use super::log;
+use super::policy_host::Cluster;
 use super::review::{Answer, read, recover_id};
-use super::surroundings::Cluster;
-use super::undecided::Undecided;
+use super::snapshot::{Ask, InForce};
 use super::workers::{Gone, NotDone, Workers};
 use crate::telemetry::{Metrics, Readiness, Trace, Traces};
 
@@ -168,7 +168,7 @@ impl Context {
                     decide(&question, &ask, &in_force, (&cluster, &converters), &patience, &metrics)
                 }
                 Err(unreadable) => {
-                    Undecided::malformed(&unreadable).answer(&ask, unreadable.id.as_ref(), &metrics)
+                    FailureAnswer::malformed(&unreadable).answer(&ask, unreadable.id.as_ref(), &metrics)
                 }
             };
             // As long as the body is worked on, it counts.
@@ -182,18 +182,18 @@ impl Context {
                 about.into_iter().for_each(|(key, value)| trace.note(key, value));
                 return decided;
             }
-            Ok(Err(NotDone::Overloaded)) => Undecided::overloaded(),
+            Ok(Err(NotDone::Overloaded)) => FailureAnswer::overloaded(),
             Ok(Err(NotDone::Panicked(text))) => {
                 self.admission.metrics.panicked();
-                Undecided::of("failed", &format!("panicked: {text}"))
+                FailureAnswer::of("failed", &format!("panicked: {text}"))
             }
-            Err(_) => Undecided::of("timeout", "the time for it is over"),
+            Err(_) => FailureAnswer::of("timeout", "the time for it is over"),
         };
         self.without_decision(&undecided, &asked, &bytes)
     }
 
     /// The answer to a review of which no more is known than whose it is.
-    fn without_decision(&self, undecided: &Undecided, ask: &Ask, review: &[u8]) -> Decided {
+    fn without_decision(&self, undecided: &FailureAnswer, ask: &Ask, review: &[u8]) -> Decided {
         let overloaded = undecided.status.code == Reason::TooManyRequests.code();
         // Under overload a caller that may deny asks its failure policy, or again: both cost less than the review does.
         let id =
@@ -226,8 +226,8 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
     headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/json"))
 }
 
-pub(super) fn no_json() -> Undecided {
-    Undecided {
+pub(super) fn no_json() -> FailureAnswer {
+    FailureAnswer {
         status: Status::new(
             Reason::UnsupportedMediaType,
             "the body of a review is `application/json`".to_owned(),
@@ -236,7 +236,7 @@ pub(super) fn no_json() -> Undecided {
     }
 }
 
-pub(super) fn no_body(problem: NoBody) -> Undecided {
+pub(super) fn no_body(problem: NoBody) -> FailureAnswer {
     let (status, label) = match problem {
         NoBody::TooLarge => {
             let message = format!("the review is larger than {MAX_BODY} bytes");
@@ -249,9 +249,9 @@ pub(super) fn no_body(problem: NoBody) -> Undecided {
             (Status { code, ..Status::new(Reason::Timeout, message) }, "timeout")
         }
         NoBody::BrokenOff => (Status::new(Reason::BadRequest, "the body broke off"), "malformed"),
-        NoBody::NoMemory => return Undecided::overloaded(),
+        NoBody::NoMemory => return FailureAnswer::overloaded(),
     };
-    Undecided { status, label }
+    FailureAnswer { status, label }
 }
 
 impl IntoResponse for Answer {

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::beat::Beat;
 use super::queue::Queue;
+use super::ticker::Ticker;
 use crate::telemetry::panic_text;
 
 /// Room for reading, matching and evaluating documents at the depth limit, in unoptimised builds too. Pages that are
@@ -36,7 +36,7 @@ type Job = Box<dyn FnOnce() + Send>;
 #[derive(Clone)]
 pub struct Workers {
     queue: Arc<Open>,
-    beat: Arc<Beat>,
+    beat: Arc<Ticker>,
 }
 
 /// The queue as long as there is a handle.
@@ -84,7 +84,7 @@ impl Workers {
                 .spawn(move || work(&jobs))?;
         }
         let jobs = Arc::downgrade(&jobs);
-        let beat = Beat::new(move || jobs.upgrade().is_some_and(|jobs| give_up_late(&jobs)));
+        let beat = Ticker::new(move || jobs.upgrade().is_some_and(|jobs| give_up_late(&jobs)));
         Ok(Self { queue, beat: Arc::new(beat) })
     }
 

@@ -8,10 +8,10 @@ use clap::Args;
 use time::OffsetDateTime;
 
 use super::Exit;
-use super::converting::DEFINITIONS;
+use super::conversion::DEFINITIONS;
 use super::process::{Fault, fail, warn};
 use super::state;
-use super::typed::{label, name};
+use super::value_parsers::{label, name};
 use crate::admission::tls::{Authority, write_private};
 use crate::private::Note;
 

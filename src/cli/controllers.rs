@@ -15,14 +15,14 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
-use super::add_on::AddOnArgs;
-use super::controlling::{self, ControllingArgs, Told};
+use super::controller_selection::{self, ControllerArgs, Told};
 use super::cyndi::CyndiArgs;
-use super::gather_jobs::JobArgs;
-use super::gathering::{GatheringArgs, RoundArgs};
+use super::datagather_flags::{DataGatherArgs, RoundArgs};
+use super::gather_job_flags::JobArgs;
 use super::must::args::MustGatherArgs;
+use super::observability_flags::ObservabilityArgs;
 use super::process::{self, Fault, GRACE, Threads};
-use super::typed::{address, label};
+use super::value_parsers::{address, label};
 use crate::admission::{self, Port, Shutdown};
 use crate::controllers::kit::client::straight;
 use crate::controllers::kit::lease::Election;
@@ -62,16 +62,16 @@ pub(super) struct ControllersArgs {
     log_format: LogFormat,
 
     #[command(flatten)]
-    controlling: ControllingArgs,
+    controlling: ControllerArgs,
 
     #[command(flatten)]
-    gathering: GatheringArgs,
+    gathering: DataGatherArgs,
 
     #[command(flatten)]
     must_gathers: MustGatherArgs,
 
     #[command(flatten)]
-    add_ons: AddOnArgs,
+    add_ons: ObservabilityArgs,
 
     #[command(flatten)]
     pipelines: CyndiArgs,
@@ -100,7 +100,7 @@ impl ControllersArgs {
         let acting = |account: &str| {
             let mut config = config.clone();
             config.auth_info.impersonate =
-                self.impersonate.as_ref().map(|namespace| controlling::user(namespace, account));
+                self.impersonate.as_ref().map(|namespace| controller_selection::user(namespace, account));
             fence.client(config).map_err(|error| no_client(&error))
         };
         let must_gathers = self.must_gathers.settings(self.gathering.proxy_ca.as_deref())?;

@@ -11,7 +11,7 @@ use super::Exit;
 use super::controllers::client;
 use super::process::{self, Fault, GRACE, Threads};
 use super::render::{self, Output};
-use super::typed::{label, object};
+use super::value_parsers::{label, object};
 use crate::controllers::cyndi::connect::{Connect, ConnectSetupError, LoginSource};
 use crate::controllers::cyndi::inspect::{Planned, planned, validated};
 use crate::controllers::cyndi::merge::Side;

@@ -10,7 +10,7 @@ use super::check::InputArgs;
 use super::process::{self, Fault};
 use super::render::explain::{self, Explained, Subject};
 use super::render::{self, Output, Palette};
-use super::test;
+use super::suite;
 
 /// Arguments of `admit explain`.
 #[derive(Debug, Args)]
@@ -72,7 +72,7 @@ impl ExplainArgs {
 
     fn case(&self, suite: &Path) -> Result<Explained, Fault> {
         let recording = Recording::new(Keep::TRACES);
-        let report = test::one(suite, self.crds.as_deref(), self.case.as_deref(), &recording)?;
+        let report = suite::one(suite, self.crds.as_deref(), self.case.as_deref(), &recording)?;
         let file = suite.display().to_string();
         Ok(Explained {
             file,

@@ -7,9 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Exit;
 use super::controllers::client;
-use super::gathering::GatheringArgs;
+use super::datagather_flags::DataGatherArgs;
 use super::process::{self, Fault, GRACE, Threads};
-use super::typed::name;
+use super::value_parsers::name;
 use crate::controllers::datagather;
 use crate::gather::upload::Template;
 use crate::telemetry::LogFormat;
@@ -31,7 +31,7 @@ pub(super) struct GatherArgs {
     log_format: LogFormat,
 
     #[command(flatten)]
-    gathering: GatheringArgs,
+    gathering: DataGatherArgs,
 
     /// The flags say all that counts: objects of the cluster that configure gatherings are not read
     #[arg(long, hide = true)]

@@ -11,7 +11,7 @@ use clap::Args;
 
 use super::process::{self, Fault};
 use super::render;
-use super::{Exit, converting, load};
+use super::{Exit, conversion, load};
 
 /// Arguments of `admit init`.
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ impl InitArgs {
         }
         let options = LoadOptions { ignore_unknown: self.ignore_unknown };
         let set = load::policies_with(&self.paths, options).map_err(load::with_hint)?;
-        let set = set.converting(converting::offline).knowing(&BuiltinKinds);
+        let set = set.converting(conversion::offline).knowing(&BuiltinKinds);
         let target = self.suite.clone().unwrap_or_else(|| self.beside());
         let folder = if load::is_stdin(&target) { Path::new("") } else { parent(&target) };
         let text = self.text(&set, folder)?;

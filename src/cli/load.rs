@@ -9,7 +9,7 @@ use admit_policy::{LoadErrorKind, LoadOptions, PolicySet};
 
 use serde_json::Value;
 
-pub(super) use super::found::{
+pub(super) use super::paths::{
     Found, files, is_manifest_name, is_stdin, is_suite_name, normal, text, without_recursion,
 };
 use super::process::{self, Fault};

@@ -3,32 +3,32 @@
 //! A subcommand is an arguments struct and a function from it to an [`Exit`]. Results go to stdout, diagnostics to
 //! stderr; `render` formats them. Only this module knows all parts of the program.
 
-mod add_on;
 mod bench;
 mod certs;
 mod check;
 mod client;
 mod completion;
+mod controller_selection;
 mod controllers;
-mod controlling;
-mod converting;
+mod conversion;
 mod cyndi;
+mod datagather_flags;
 mod demo;
 mod eval;
 pub mod exit;
 mod explain;
 mod following;
-mod found;
 mod gather;
-mod gather_jobs;
-mod gathering;
+mod gather_job_flags;
 mod generate;
 mod init;
 mod kubeconfig;
 mod lint;
 mod load;
-mod local;
+mod localnode_flags;
 mod must;
+mod observability_flags;
+mod paths;
 mod process;
 mod progress;
 mod register;
@@ -38,11 +38,11 @@ mod schema;
 mod serve;
 mod sources;
 mod state;
+mod suite;
 mod supervise;
-mod test;
 mod token_key;
-mod typed;
 mod up;
+mod value_parsers;
 mod version;
 mod wait_operators;
 
@@ -51,7 +51,7 @@ use std::path::Path;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-pub use self::converting::converters;
+pub use self::conversion::converters;
 pub use self::exit::Exit;
 
 /// Decides what may enter a Kubernetes cluster, with kube-apiserver's verdicts and words.
@@ -71,7 +71,7 @@ enum Command {
     /// Start an API server, the webhook and the controllers, on this machine
     Up(Box<up::UpArgs>),
     /// Run the declared test suites of policies and CRDs, offline
-    Test(test::TestArgs),
+    Test(suite::TestArgs),
     /// Say what would come of applying manifests, over the old objects, offline
     Check(check::CheckArgs),
     /// Write a suite for CRDs and policies that passes, to go on from

@@ -9,7 +9,7 @@ use super::Exit;
 use super::controllers::client;
 use super::process::{self, Fault, GRACE, Threads};
 use super::render;
-use super::typed::{label, name};
+use super::value_parsers::{label, name};
 use crate::controllers::observability::crd::{NAME, SPOKE_NAMESPACE};
 use crate::controllers::observability::failures::{FAILURES, Failures};
 use crate::controllers::observability::report::{Report, Reporter};

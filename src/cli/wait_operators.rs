@@ -14,10 +14,10 @@ use super::Exit;
 use super::controllers::client;
 use super::process::{self, Fault, GRACE, Threads};
 use super::render::{self, Output};
-use super::typed::duration;
+use super::value_parsers::duration;
 use crate::controllers::clusteroperator::Settings;
 use crate::controllers::clusteroperator::payload::Source;
-use crate::controllers::clusteroperator::waiting::{Report, until_well};
+use crate::controllers::clusteroperator::wait::{Report, until_well};
 use crate::telemetry::LogFormat;
 
 /// Arguments of `admit wait-operators`.

@@ -12,8 +12,8 @@ use tokio::time::{Instant, timeout_at};
 use tracing::{info, warn};
 
 use super::gatherer::{Context, Failure, Gatherer, Run, Shared};
-use super::keeper::Tally;
-use super::pass::{self, Member};
+use super::recorder::Tally;
+use super::shared_list::{self, Member};
 use crate::telemetry::panic_text;
 
 /// How long one gatherer may take before it is given up.
@@ -68,7 +68,7 @@ pub async fn collect(gatherers: Vec<&'static Gatherer>, context: &Context, bound
             },
         }
     }
-    runs.extend(lists.into_iter().map(|(list, members)| pass::pass(list, members, context).boxed()));
+    runs.extend(lists.into_iter().map(|(list, members)| shared_list::pass(list, members, context).boxed()));
     let rows: Vec<_> = stream::iter(runs).buffer_unordered(bound.get()).collect().await;
     let mut rows: Vec<_> = rows.into_iter().flatten().collect();
     rows.sort_by_key(|(at, _)| *at);

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 
-use super::keeper::Keeper;
 use super::record::Record;
+use super::recorder::Recorder;
 use super::remote::Remote;
 use crate::telemetry::with_causes;
 
@@ -81,7 +81,7 @@ pub struct Context {
     /// Who tells what runs in containers; without them nobody is asked.
     pub agents: Option<Agents>,
     /// Where records go.
-    pub keeper: Keeper,
+    pub keeper: Recorder,
 }
 
 /// The agents on nodes that look into containers: Pods with the label `app.kubernetes.io/name=insights-runtime-extractor`.

@@ -11,9 +11,9 @@
 //! told in an event. May use: telemetry, private, a kube client handed in.
 
 mod actors;
+mod cgroups;
 mod claims;
 mod events;
-mod groups;
 mod images;
 mod jobs;
 mod log;

@@ -18,7 +18,7 @@ use super::held::{Held, Store};
 use super::live::{self, Live};
 use crate::cli::process::{self, Fault};
 use crate::cli::progress::Progress;
-use crate::cli::{Exit, converting, load};
+use crate::cli::{Exit, conversion, load};
 
 /// Manifests and what they are applied to.
 #[derive(Debug, Args)]
@@ -165,7 +165,7 @@ impl InputArgs {
         let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
         Ok(PolicySet::load_with(policies.iter().chain(of_manifests), load_options)
             .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
-            .converting(converting::offline))
+            .converting(conversion::offline))
     }
 
     /// Finds of each new object the old one.

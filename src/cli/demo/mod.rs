@@ -29,7 +29,7 @@ use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{info, warn};
 
-use super::controlling::{ControllingArgs, Told};
+use super::controller_selection::{ControllerArgs, Told};
 use super::process::Fault;
 use crate::controllers::kit::tasks::Supervisor;
 use crate::controllers::observability::hub::HubSettings;
@@ -84,7 +84,7 @@ impl DemoArgs {
     pub(super) fn prepare(
         self,
         state: &Path,
-        controlling: &mut ControllingArgs,
+        controlling: &mut ControllerArgs,
         told: &mut Told,
     ) -> Result<Option<Demo>, Fault> {
         let Some(seconds) = self.demo else { return Ok(None) };

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use crate::cli::typed;
+use crate::cli::value_parsers;
 
 /// The setting whose value in a chart is the release's namespace.
 pub(super) const NAMESPACE: &str = "namespace";
@@ -140,8 +140,8 @@ impl Settings {
     /// When there is no such setting, or it cannot have that value.
     pub(super) fn new(namespace: &str, chosen: &[String]) -> Result<Self, SettingError> {
         let mut values: BTreeMap<_, _> = ROWS.iter().map(|row| (row.name, row.default.to_owned())).collect();
-        let namespace =
-            typed::label(namespace).map_err(|form| SettingError::Namespace(namespace.to_owned(), form))?;
+        let namespace = value_parsers::label(namespace)
+            .map_err(|form| SettingError::Namespace(namespace.to_owned(), form))?;
         values.insert(NAMESPACE, namespace);
         for pair in chosen {
             let (name, value) = pair.split_once('=').ok_or_else(|| SettingError::Form(pair.clone()))?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::process::Fault;
-use crate::cli::typed::{label, name};
+use crate::cli::value_parsers::{label, name};
 use crate::controllers::mustgather::Settings;
 use crate::gather::tunnel::Proxies;
 use crate::gather::upload::sftp::KnownHosts;

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::Exit;
 use crate::cli::controllers::client;
 use crate::cli::process::{self, Fault, GRACE, Threads};
-use crate::cli::typed::duration;
+use crate::cli::value_parsers::duration;
 use crate::gather::must::collect::{CollectError, Teller, Wanted, collect};
 use crate::gather::must::wrapper::{LOG, LOGGED};
 use crate::telemetry::LogFormat;

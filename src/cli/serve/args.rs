@@ -8,7 +8,7 @@ use kube::Client;
 
 use super::super::controllers::{client, client_in_cluster};
 use super::super::process::Fault;
-use super::super::typed::{address, label, name};
+use super::super::value_parsers::{address, label, name};
 use super::certificates::{Callers, Files};
 use super::self_signed::SelfSigned;
 use crate::telemetry::{LogFormat, Traces};

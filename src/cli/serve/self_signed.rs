@@ -21,7 +21,7 @@ use time::OffsetDateTime;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::super::converting::DEFINITIONS;
+use super::super::conversion::DEFINITIONS;
 use super::super::process::Fault;
 use super::certificates::{Callers, Told, same};
 use crate::admission::tls::{Lives, Managed, Renewal, WebhookTls, write_private};

@@ -27,19 +27,19 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::files::Files;
 use super::Exit;
-use super::add_on::AddOnArgs;
-use super::controlling::{self, ControllingArgs, Told};
+use super::controller_selection::{self, ControllerArgs, Told};
 use super::cyndi::CyndiArgs;
+use super::datagather_flags::{DataGatherArgs, RoundArgs};
 use super::demo::{Actors, DemoArgs};
-use super::gather_jobs::JobArgs;
-use super::gathering::{GatheringArgs, RoundArgs};
+use super::gather_job_flags::JobArgs;
 use super::generate::webhook::Endpoint;
-use super::local::{self as jobs, Ground, LocalArgs};
+use super::localnode_flags::{self as jobs, Ground, LocalNodeArgs};
 use super::must::args::MustGatherArgs;
+use super::observability_flags::ObservabilityArgs;
 use super::process::{self, Fault, GRACE, Threads};
 use super::sources::{self, InUse};
-use super::typed::address;
-use super::{converting, following, kubeconfig, register, state, token_key};
+use super::value_parsers::address;
+use super::{conversion, following, kubeconfig, register, state, token_key};
 use crate::admission::tls::{Authority, server_config, write_private};
 use crate::admission::{self, Admission, InForce, Port, Shutdown, Workers};
 use crate::controllers::datagather;
@@ -93,13 +93,13 @@ pub(super) struct UpArgs {
     log_format: LogFormat,
 
     #[command(flatten)]
-    controlling: ControllingArgs,
+    controlling: ControllerArgs,
 
     #[command(flatten)]
-    local: LocalArgs,
+    local: LocalNodeArgs,
 
     #[command(flatten)]
-    gathering: GatheringArgs,
+    gathering: DataGatherArgs,
 
     #[command(flatten)]
     rounds: RoundArgs,
@@ -111,7 +111,7 @@ pub(super) struct UpArgs {
     must_gathers: MustGatherArgs,
 
     #[command(flatten)]
-    add_ons: AddOnArgs,
+    add_ons: ObservabilityArgs,
 
     #[command(flatten)]
     pipelines: CyndiArgs,
@@ -164,7 +164,7 @@ impl UpArgs {
         let cluster = start_admission(&mut parts, &server, deciding, webhook, &authority, &serving)?;
         let started = async {
             let endpoint = addresses.webhook(&authority);
-            self.define(&server, &definitions, &endpoint.client_config(converting::PATH)).await?;
+            self.define(&server, &definitions, &endpoint.client_config(conversion::PATH)).await?;
             // The webhook is asked from the moment that it is registered, and knows the params by then.
             let now = Arc::clone(&policies.borrow());
             let set = Arc::clone(&now.policies);
@@ -225,7 +225,7 @@ impl UpArgs {
     async fn define(&self, server: &Server, definitions: &[Value], converter: &Value) -> Result<(), Fault> {
         let client = client(server, Identity::admin());
         for definition in definitions {
-            let definition = converting::called_at(definition, converter);
+            let definition = conversion::called_at(definition, converter);
             register::put(&client, "customresourcedefinitions", &definition).await.map_err(|error| {
                 let name = definition["metadata"]["name"].as_str().unwrap_or_default();
                 let error = with_causes(&error);
@@ -250,7 +250,10 @@ impl UpArgs {
     /// The controllers, each as its service account. Roles are no matter here: they may do everything.
     fn controllers(&self, server: &Server, told: &Told) -> Result<Manager, Fault> {
         let acting = |account: &str| {
-            Ok(client(server, Identity::new(controlling::user(ACCOUNTS, account), [MASTERS.to_owned()])))
+            Ok(client(
+                server,
+                Identity::new(controller_selection::user(ACCOUNTS, account), [MASTERS.to_owned()]),
+            ))
         };
         self.controlling.manager(client(server, Identity::admin()), None, told, acting)
     }
@@ -314,7 +317,7 @@ fn client(server: &Server, identity: Identity) -> Client {
 
 /// As whom the demo acts: an administrator, and the collectors of an add-on.
 fn actors(server: &Server) -> Actors {
-    let collectors = controlling::user(SPOKE_NAMESPACE, "collectors");
+    let collectors = controller_selection::user(SPOKE_NAMESPACE, "collectors");
     Actors {
         admin: client(server, Identity::admin()),
         collectors: client(server, Identity::new(collectors, [MASTERS.to_owned()])),
@@ -382,7 +385,7 @@ fn start_admission(
         metrics: metrics.clone(),
         beta: false,
         traces: Traces::default(),
-        converters: converting::converters(),
+        converters: conversion::converters(),
         readiness,
         timeout: Duration::from_secs(8),
     };

@@ -16,14 +16,14 @@ mod apply;
 pub mod counts;
 pub mod crd;
 mod fetch;
-pub mod gate;
-mod later;
+pub mod health;
+mod notices;
 pub mod payload;
 pub mod plan;
 mod primer;
+mod retries;
 mod status;
-mod telling;
-pub mod waiting;
+pub mod wait;
 
 use std::convert::Infallible;
 use std::path::PathBuf;

@@ -18,10 +18,10 @@ use tracing::{debug, info, warn};
 use super::counts::Counts;
 use super::crd::ClusterOperator;
 use super::fetch::Live;
-use super::later::Later;
+use super::notices::Notices;
 use super::payload::{Payload, Source, Wanted};
 use super::plan::{Step, plan};
-use super::telling::Telling;
+use super::retries::Retries;
 use super::{DEBOUNCE, EVERY, NAME, Settings, apply, status};
 use crate::controllers::kit::clock::Clock;
 use crate::controllers::kit::manager::Term;
@@ -39,12 +39,12 @@ pub(super) struct Primer {
     client: Client,
     settings: Settings,
     source: Source,
-    telling: Telling,
+    telling: Notices,
     metrics: Arc<ControllerMetrics>,
     counts: Counts,
     clock: Clock,
     live: Live,
-    later: Later,
+    later: Retries,
 }
 
 /// What came of one ClusterOperator.
@@ -66,7 +66,7 @@ impl Primer {
         let source = Source::new(settings.payload.as_deref(), settings.inclusion.clone());
         Self {
             api: Api::all(client.clone()),
-            telling: Telling::new(client.clone()),
+            telling: Notices::new(client.clone()),
             client,
             clock: settings.clock.clone(),
             settings,
@@ -74,7 +74,7 @@ impl Primer {
             metrics,
             counts,
             live: Live::default(),
-            later: Later::default(),
+            later: Retries::default(),
         }
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::configuration::Configuration;
+use super::connector_config::Configuration;
 use super::crd::CyndiPipelineSpec;
 use super::hash;
 

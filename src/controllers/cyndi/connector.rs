@@ -9,7 +9,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::config::Config;
-use super::configuration::Configuration;
+use super::connector_config::Configuration;
 use super::crd::CyndiPipelineSpec;
 use super::names::{SCHEMA, Version};
 use crate::telemetry::Secrets;

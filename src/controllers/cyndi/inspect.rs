@@ -8,11 +8,11 @@ use super::crd::{CyndiPipeline, CyndiPipelineStatus};
 use super::database::Pools;
 use super::fetch::fetch;
 use super::plan::{Plan, Step, plan};
+use super::secret_refs::SecretRefs;
 use super::state::State;
-use super::uses::Uses;
-use super::validating::compare;
+use super::validation_controller::compare;
 use super::verdict::Verdict;
-use super::{Context, Counts, Error, Settings, connectors};
+use super::{Context, Counts, Error, Settings, backend};
 use crate::controllers::kit::events::Events;
 
 /// The plan of the next pass.
@@ -88,12 +88,12 @@ async fn alone(
     let pipelines: Api<CyndiPipeline> = Api::namespaced(client.clone(), namespace);
     let object = pipelines.get(name).await?;
     let context = Context {
-        connectors: connectors::of(&settings, &client),
+        connectors: backend::of(&settings, &client),
         events: Events::new(client.clone(), "admit-cyndi"),
         client,
         settings,
         counts: Counts::default(),
-        uses: Uses::default(),
+        uses: SecretRefs::default(),
         pools: Pools::default().into(),
         objects: reflector::store().0,
     };

@@ -17,11 +17,11 @@
 //! telemetry and the HTTP client of gather, and no other controller.
 
 mod apply;
+mod backend;
 pub mod config;
-pub mod configuration;
 pub mod connect;
 pub mod connector;
-mod connectors;
+pub mod connector_config;
 pub mod copy;
 mod counts;
 pub mod crd;
@@ -32,9 +32,10 @@ pub mod hash;
 pub mod inspect;
 pub mod merge;
 pub mod names;
-mod pipelines;
+mod pipeline_controller;
 pub mod plan;
 pub mod scram;
+mod secret_refs;
 mod service;
 mod settings;
 pub mod sql;
@@ -42,9 +43,8 @@ pub mod state;
 pub mod strimzi;
 pub mod tables;
 pub mod tls;
-mod uses;
-mod validating;
 pub mod validation;
+mod validation_controller;
 pub mod verdict;
 
 use std::sync::Arc;
@@ -53,14 +53,14 @@ use kube::Client;
 use kube::core::DeserializeGuard;
 use kube::runtime::reflector::Store;
 
+use self::backend::Connectors;
 use self::config::ConfigError;
 use self::connect::ConnectError;
-use self::connectors::Connectors;
 use self::crd::CyndiPipeline;
 use self::database::{DatabaseError, Pools, SecretError};
 use self::scram::ScramError;
+use self::secret_refs::SecretRefs;
 use self::sql::SqlError;
-use self::uses::Uses;
 use super::kit::controller::Failure;
 use super::kit::events::Events;
 use super::kit::retry::{Remedy, remedy};
@@ -82,7 +82,7 @@ struct Context {
     counts: Counts,
     pools: Arc<Pools>,
     connectors: Arc<dyn Connectors>,
-    uses: Uses,
+    uses: SecretRefs,
     objects: Store<DeserializeGuard<CyndiPipeline>>,
 }
 

@@ -16,13 +16,13 @@ use super::config::{CONFIG_MAP, GLOBAL_NAMESPACE};
 use super::connector::OWNER;
 use super::crd::CyndiPipeline;
 use super::database::Pools;
-use super::pipelines::Pipelines;
+use super::pipeline_controller::Pipelines;
+use super::secret_refs::SecretRefs;
 use super::settings::Settings;
 use super::state::VALID;
 use super::strimzi;
-use super::uses::Uses;
-use super::validating::Validating;
-use super::{Context, Counts, FINALIZER, connectors};
+use super::validation_controller::Validating;
+use super::{Context, Counts, FINALIZER, backend};
 use crate::controllers::kit::controller::{Controller, Surroundings};
 use crate::controllers::kit::events::Events;
 use crate::controllers::kit::key::Key;
@@ -40,7 +40,7 @@ type Objects = Store<DeserializeGuard<CyndiPipeline>>;
 #[must_use]
 pub fn members(client: &Client, settings: &Settings) -> [Member; 2] {
     let (pools, counts, uses) =
-        (Arc::new(Pools::behind(settings.fence.clone())), Counts::default(), Uses::default());
+        (Arc::new(Pools::behind(settings.fence.clone())), Counts::default(), SecretRefs::default());
     let making = {
         let (client, settings) = (client.clone(), settings.clone());
         let (counts, uses) = (counts.clone(), uses.clone());
@@ -52,7 +52,7 @@ pub fn members(client: &Client, settings: &Settings) -> [Member; 2] {
                 counts: counts.clone(),
                 pools: Arc::clone(&pools),
                 uses: uses.clone(),
-                connectors: connectors::of(&settings, &client),
+                connectors: backend::of(&settings, &client),
                 objects,
             };
             Arc::new(context)
@@ -83,7 +83,7 @@ pub fn members(client: &Client, settings: &Settings) -> [Member; 2] {
     [pipelines.counting(|registry| counts.register(registry)).reporting(operator), validation]
 }
 
-fn pipelines(client: &Client, settings: &Settings, uses: &Uses) -> Controller<CyndiPipeline> {
+fn pipelines(client: &Client, settings: &Settings, uses: &SecretRefs) -> Controller<CyndiPipeline> {
     let objects: Api<DeserializeGuard<CyndiPipeline>> = Api::all(client.clone());
     let maps: Api<PartialObjectMeta<ConfigMap>> = Api::all(client.clone());
     let secrets: Api<PartialObjectMeta<Secret>> = Api::all(client.clone());

@@ -18,8 +18,8 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::Error;
+use super::backend::{Connectors, Done};
 use super::connector::{CLASS, Found, OWNER, Wanted, as_texts, failed};
-use super::connectors::{Connectors, Done};
 use super::crd::CyndiPipeline;
 use crate::controllers::kit::wait::GrowingWait;
 use crate::controllers::kit::watch;

@@ -5,13 +5,13 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
 use kube::api::PostParams;
 
+use super::active_runs::Permit;
 use super::fetch::Fetched;
-use super::handed::{self, Unready};
+use super::job_inputs::{self, Unready};
 use super::plan::{self, Plan, Prepared};
-use super::progress::{Activity, Progress};
-use super::runs::Permit;
+use super::run_state::{Activity, Progress};
 use super::settings::RunnerKind;
-use super::{Context, Error, job, leftover, run};
+use super::{Context, Error, execute, job, stale_jobs};
 use crate::controllers::kit::key::Key;
 
 /// Work that is set up.
@@ -36,13 +36,13 @@ pub async fn apply(
             let activity = Activity::Gathering(Progress::default());
             let (permit, slot) = context.runs.prepare(&key, activity);
             let workshop = context.workshop.clone();
-            context.pool.submit(slot.run(move |sink| run::gather(workshop, key.uid, request, sink)))?;
+            context.pool.submit(slot.run(move |sink| execute::gather(workshop, key.uid, request, sink)))?;
             Some(permit)
         }
         Prepared::Report { request_id } => {
             let (permit, slot) = context.runs.prepare(&key, Activity::Reporting(None));
             let workshop = context.workshop.clone();
-            context.pool.submit(slot.run(move |sink| run::report(workshop, request_id, sink)))?;
+            context.pool.submit(slot.run(move |sink| execute::report(workshop, request_id, sink)))?;
             Some(permit)
         }
         Prepared::CreateJob => {
@@ -55,7 +55,7 @@ pub async fn apply(
         Prepared::EndJob => {
             let jobs: Api<Job> = Api::namespaced(context.client.clone(), &context.settings().namespace);
             if let Some(job) = jobs.get_opt(&key.name).await? {
-                leftover::delete(&jobs, &job).await;
+                stale_jobs::delete(&jobs, &job).await;
             }
             None
         }
@@ -72,7 +72,7 @@ pub async fn apply(
 async fn create_job(context: &Context, fetched: &Fetched) -> Result<Result<(), Plan<Prepared>>, Error> {
     let RunnerKind::Job(settings) = &context.settings().runner else { return Ok(Ok(())) };
     let object = &fetched.object;
-    let handed = match handed::hand(context, object).await? {
+    let handed = match job_inputs::hand(context, object).await? {
         Ok(handed) => handed,
         Err(unready) => {
             let of_upload = matches!(unready, Unready::Token(_));

@@ -6,7 +6,7 @@ use kube::{Api, ResourceExt};
 
 use super::crd::{DataGather, State};
 use super::job::{self, JobView};
-use super::progress::Activity;
+use super::run_state::Activity;
 use super::service::PodSeen;
 use super::settings::RunnerKind;
 use super::{Context, Error};

@@ -9,8 +9,8 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use super::config::Config;
-use super::progress::RemoteOutcome;
-use super::run::Workshop;
+use super::execute::RunContext;
+use super::run_state::RemoteOutcome;
 use crate::gather::remote::Remote;
 use crate::gather::upload::VersionTemplate;
 use crate::gather::{Agents, cluster};
@@ -29,7 +29,7 @@ pub(super) struct Instructions {
 }
 
 /// What counts now.
-pub(super) async fn ask(workshop: &Workshop) -> Instructions {
+pub(super) async fn ask(workshop: &RunContext) -> Instructions {
     // Whoever needs it next fails by it, and says so.
     let Ok(config) = workshop.config().await else { return Instructions::default() };
     let agents = workshop.settings.agents.clone().filter(|_| !config.no_agents);
@@ -49,7 +49,7 @@ pub(super) async fn ask(workshop: &Workshop) -> Instructions {
 }
 
 async fn remote(
-    workshop: &Workshop,
+    workshop: &RunContext,
     config: &Config,
     endpoint: &VersionTemplate,
 ) -> Result<Remote, RemoteOutcome> {

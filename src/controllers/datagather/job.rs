@@ -11,7 +11,7 @@ use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::crd::{DataGather, RelatedObject};
-use super::handed::Handed;
+use super::job_inputs::JobInputs;
 use super::settings::JobSettings;
 
 /// Label of gathering Jobs and their Pods.
@@ -108,7 +108,7 @@ pub fn related(namespace: &str, name: &str) -> RelatedObject {
 pub fn manifest(
     object: &DataGather,
     settings: &JobSettings,
-    handed: &Handed,
+    handed: &JobInputs,
 ) -> Result<Job, serde_json::Error> {
     let JobSettings { service_account, priority_class, .. } = settings;
     let archives = match place(object, settings).0 {
@@ -151,7 +151,7 @@ fn place<'a>(object: &'a DataGather, settings: &'a JobSettings) -> (Option<&'a s
     }
 }
 
-fn container(object: &DataGather, settings: &JobSettings, handed: &Handed) -> Value {
+fn container(object: &DataGather, settings: &JobSettings, handed: &JobInputs) -> Value {
     let JobSettings { image, args, environment, .. } = settings;
     let archive_path = place(object, settings).1;
     let own = ["gather", "--archive-dir", archive_path].map(str::to_owned);

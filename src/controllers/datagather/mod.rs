@@ -15,44 +15,44 @@
 //! [`crate::gather::store`]. Left to others: what is gathered and how it is uploaded (`gather`), and which states may
 //! follow which (the policies).
 
+pub mod active_runs;
 pub mod apply;
-pub mod changes;
 pub mod config;
-pub mod copied;
+pub mod configuration_watch;
 mod counts;
 pub mod crd;
 mod defaults;
+pub mod execute;
 pub mod fetch;
-pub mod handed;
 pub mod health;
-mod hiding;
 mod instructions;
 pub mod job;
-mod leftover;
-mod outcome;
+pub mod job_inputs;
+mod obfuscation;
+pub mod operator_status;
 mod periodic;
 pub mod plan;
-pub mod progress;
 mod prune;
-pub mod run;
-pub mod runs;
+mod run_conditions;
+pub mod run_state;
 mod service;
 pub mod settings;
+mod shutdown;
+mod stale_jobs;
 pub mod status;
-mod stop;
 pub mod versions;
 
 use std::sync::Arc;
 
 use kube::{Client, ResourceExt as _};
 
-use self::changes::Changes;
-use self::copied::Copied;
+use self::active_runs::Runs;
+use self::configuration_watch::Changes;
 use self::crd::DataGather;
+use self::execute::RunContext;
 use self::health::Health;
+use self::operator_status::Copied;
 use self::plan::Rules;
-use self::run::Workshop;
-use self::runs::Runs;
 use self::service::Known;
 use super::kit::controller::{Failure, Next, Reconcile};
 use super::kit::events::Events;
@@ -69,7 +69,7 @@ pub use settings::{JobSettings, ObfuscationSettings, RunnerKind, Settings, Token
 /// The shared state of all reconciliations.
 pub struct Context {
     pub client: Client,
-    pub workshop: Arc<Workshop>,
+    pub workshop: Arc<RunContext>,
     pub rules: Rules,
     pub runs: Runs,
     pub pool: Pool,
@@ -133,7 +133,7 @@ impl Reconcile for Context {
         let applied = apply::apply(self, &fetched, plan).await?;
         let next = status::write(self, &fetched, applied).await?;
         if self.rules.reports {
-            copied::keep(self, object).await?;
+            operator_status::keep(self, object).await?;
         }
         Ok(next)
     }

@@ -18,7 +18,7 @@ use super::config::{Config, ConfigError};
 use super::crd::{DataGather, DataGatherSpec};
 use super::defaults::{self, DefaultsError};
 use super::health::Disabled;
-use crate::controllers::kit::rounds::UNTIL_WOKEN;
+use crate::controllers::kit::periodic::UNTIL_WOKEN;
 use crate::gather::upload::TokenError;
 use crate::telemetry::with_causes;
 

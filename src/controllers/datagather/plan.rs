@@ -18,8 +18,8 @@ use kube::{Resource, ResourceExt};
 use super::crd::{DataGather, DataGatherStatus, DataPolicy, GathererState, State};
 use super::fetch::Fetched;
 use super::job::{self, JobView, MAX_NAME, PATIENCE};
-use super::progress::{Activity, Progress};
-use super::{outcome, periodic};
+use super::run_state::{Activity, Progress};
+use super::{periodic, run_conditions};
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 use crate::controllers::kit::events::Notice;
 use crate::gather::gatherer::Gatherer;
@@ -178,21 +178,21 @@ fn start(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
 fn follow_run(fetched: &Fetched, progress: &Progress) -> Plan<Prepared> {
     let Fetched { object, now, .. } = fetched;
     let old = object.status.clone().unwrap_or_default();
-    let status = outcome::of_progress(&old, progress, object.meta().generation, *now);
+    let status = run_conditions::of_progress(&old, progress, object.meta().generation, *now);
     let Some(ended) = progress.ended else {
         return if status == old { Plan::of(Prepared::Nothing) } else { Plan::write(status) };
     };
     if progress.failed() {
-        return finished(status, State::Failed, ended).told(outcome::failure_notice(progress));
+        return finished(status, State::Failed, ended).told(run_conditions::failure_notice(progress));
     }
-    finished(status, State::Completed, ended).told(outcome::success_notice(progress))
+    finished(status, State::Completed, ended).told(run_conditions::success_notice(progress))
 }
 
 /// What had come of the run is kept: an upload that the service has taken is not denied.
 fn interrupted(fetched: &Fetched, progress: &Progress) -> Plan<Prepared> {
     let Fetched { object, now, .. } = fetched;
     let old = object.status.clone().unwrap_or_default();
-    let status = outcome::of_progress(&old, progress, object.meta().generation, *now);
+    let status = run_conditions::of_progress(&old, progress, object.meta().generation, *now);
     failed(fetched, status, "the gathering was interrupted: the process that ran it was stopped")
 }
 
@@ -206,7 +206,7 @@ fn follow_job(fetched: &Fetched, job: &JobView, namespace: &str) -> Plan<Prepare
             fail(fetched, &format!("its name has more than the {MAX_NAME} characters that a Job's may have"))
         }
         JobView::Missing | JobView::NotUsed if pending && !related => {
-            outcome::relate(&mut status, reference);
+            run_conditions::relate(&mut status, reference);
             Plan { work: Prepared::CreateJob, ..Plan::write(status) }
         }
         JobView::Missing | JobView::NotUsed => fail(fetched, &job::blamed("was deleted before it ended")),
@@ -219,7 +219,7 @@ fn follow_job(fetched: &Fetched, job: &JobView, namespace: &str) -> Plan<Prepare
         }
         // Created by an earlier look whose status write was lost.
         JobView::Active | JobView::Stuck { .. } if !related => {
-            outcome::relate(&mut status, reference);
+            run_conditions::relate(&mut status, reference);
             Plan::write(status)
         }
         JobView::Stuck { why: _, age } => {
@@ -234,7 +234,7 @@ pub(super) fn no_job(fetched: &Fetched, why: &str, of_upload: bool) -> Plan<Prep
     let mut status = fetched.object.status.clone().unwrap_or_default();
     if of_upload {
         let generation = fetched.object.meta().generation;
-        outcome::not_uploaded(&mut status, why, generation, fetched.now);
+        run_conditions::not_uploaded(&mut status, why, generation, fetched.now);
     }
     failed(fetched, status, why)
 }
@@ -250,9 +250,13 @@ fn analyse(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
         (None, Activity::Idle) => Plan::of(Prepared::Nothing),
         (None, _) => Plan::of(Prepared::Forget),
         (Some(_), Activity::Reporting(None)) => Plan::of(Prepared::Nothing),
-        (Some(request_id), Activity::Reporting(Some(report))) => {
-            Plan::write(outcome::of_report(status, report, &request_id, object.meta().generation, *now))
-        }
+        (Some(request_id), Activity::Reporting(Some(report))) => Plan::write(run_conditions::of_report(
+            status,
+            report,
+            &request_id,
+            object.meta().generation,
+            *now,
+        )),
         (Some(request_id), Activity::Idle | Activity::Gathering(_) | Activity::Interrupted(_)) => {
             Plan::of(Prepared::Report { request_id })
         }
@@ -264,7 +268,7 @@ fn fail(fetched: &Fetched, why: &str) -> Plan<Prepared> {
 }
 
 fn failed(fetched: &Fetched, mut status: DataGatherStatus, why: &str) -> Plan<Prepared> {
-    outcome::blame(&mut status, why, fetched.object.meta().generation, fetched.now);
+    run_conditions::blame(&mut status, why, fetched.object.meta().generation, fetched.now);
     finished(status, State::Failed, fetched.now).told(Notice {
         warning: true,
         reason: "DataGatherFailed",

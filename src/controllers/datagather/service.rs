@@ -16,25 +16,25 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 pub use self::one::run_one;
-use super::changes::{self, Changes};
-use super::copied::Copied;
+use super::active_runs::{Runs, Wakeups};
+use super::configuration_watch::{self, Changes};
 use super::crd::DataGather;
+use super::execute::{RunContext, Uploads};
 use super::health::{Disabled, Health};
+use super::operator_status::Copied;
 use super::plan::Rules;
-use super::run::{Uploads, Workshop};
-use super::runs::{Runs, Wakeups};
 use super::{
-    Context, Counts, RunnerKind, Settings, TokenSettings, UploadSettings, job, leftover, periodic, prune,
-    stop,
+    Context, Counts, RunnerKind, Settings, TokenSettings, UploadSettings, job, periodic, prune, shutdown,
+    stale_jobs,
 };
+use crate::controllers::kit::cache::{Cache, slim_job};
 use crate::controllers::kit::controller::{Controller, Surroundings};
 use crate::controllers::kit::events::Events;
-use crate::controllers::kit::kept::{Kept, slim_job};
 use crate::controllers::kit::key::Key;
 use crate::controllers::kit::manager::{Definition, Member, Term};
 use crate::controllers::kit::operator::Operator;
+use crate::controllers::kit::periodic::rounds;
 use crate::controllers::kit::pods::{Hindrance, hindrance};
-use crate::controllers::kit::rounds::rounds;
 use crate::controllers::kit::tasks::{Driver, Supervisor, TaskError, pool};
 use crate::gather::GATHERERS;
 use crate::gather::store::StoreError;
@@ -91,7 +91,7 @@ pub fn member(client: Client, settings: Settings) -> Result<Member, RunError> {
         let counts = counts.clone();
         async move {
             let uploads = uploads(&client, &settings)?;
-            work(Workshop::new(client, settings, store, uploads, counts), Scope::All, term).await
+            work(RunContext::new(client, settings, store, uploads, counts), Scope::All, term).await
         }
     });
     let operator = Operator::new("insights").relating("insights.openshift.io", "datagathers");
@@ -105,7 +105,7 @@ pub fn member(client: Client, settings: Settings) -> Result<Member, RunError> {
 pub async fn run(client: Client, settings: Settings, shutdown: CancellationToken) -> Result<(), RunError> {
     let store = settings.archives()?;
     let uploads = uploads(&client, &settings)?;
-    let workshop = Workshop::new(client, settings, store, uploads, Counts::default());
+    let workshop = RunContext::new(client, settings, store, uploads, Counts::default());
     work(workshop, Scope::All, Term::alone(shutdown)).await
 }
 
@@ -159,7 +159,7 @@ fn uploads(client: &Client, settings: &Settings) -> Result<Option<Uploads>, RunE
 }
 
 /// One term: from an empty registry of runs to the last part's end, and the last word on each run.
-async fn work(workshop: Workshop, scope: Scope, term: Term) -> Result<(), RunError> {
+async fn work(workshop: RunContext, scope: Scope, term: Term) -> Result<(), RunError> {
     let client = workshop.client.clone();
     let (pool, driver) = pool();
     let (runs, wakeups) = Runs::new();
@@ -195,7 +195,7 @@ async fn work(workshop: Workshop, scope: Scope, term: Term) -> Result<(), RunErr
     let mut parts = Supervisor::new(stop.clone());
     parts.part("datagather runs", drive(driver, stop.clone()));
     if let (Scope::All, RunnerKind::Job(_)) = (&scope, &context.settings().runner) {
-        leftover::end(&context).await;
+        stale_jobs::end(&context).await;
     }
     if let Scope::All = scope {
         start_rounds(&mut parts, &context, &stop);
@@ -205,7 +205,7 @@ async fn work(workshop: Workshop, scope: Scope, term: Term) -> Result<(), RunErr
         watch_objects(Arc::clone(&context), scope, wakeups, Term { stop, ..term }),
     );
     let ended = parts.join().await;
-    stop::conclude(&context).await;
+    shutdown::conclude(&context).await;
     ended?;
     info!("datagather controller stopped");
     Ok(())
@@ -221,7 +221,7 @@ fn start_rounds(parts: &mut Supervisor<Never>, context: &Arc<Context>, stop: &Ca
         parts.part("periodic gathering", rounds("periodic gathering", stop.clone(), woken, round));
         let stop = stop.clone();
         parts.part("changes of the configuration", async move {
-            stop.run_until_cancelled(changes::follow(&following)).await;
+            stop.run_until_cancelled(configuration_watch::follow(&following)).await;
             Ok(())
         });
     }
@@ -279,8 +279,8 @@ async fn watch_objects(
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// Without what they are made of.
-    pub(super) jobs: Kept<Job>,
-    pub(super) pods: Kept<PodSeen>,
+    pub(super) jobs: Cache<Job>,
+    pub(super) pods: Cache<PodSeen>,
 }
 
 /// What counts of a Pod.

@@ -4,6 +4,7 @@
 //! Contains nothing about any kind of object. A controller itself consists of the pipeline fetch → plan → apply →
 //! status.
 
+pub mod cache;
 pub mod client;
 pub mod clock;
 pub mod conditions;
@@ -12,15 +13,14 @@ pub mod controller;
 pub mod events;
 pub mod fence;
 pub mod finalizer;
-pub mod kept;
 pub mod key;
 pub mod lease;
 pub mod manager;
 pub mod observe;
 pub mod operator;
+pub mod periodic;
 pub mod pods;
 pub mod retry;
-pub mod rounds;
 pub mod status;
 pub mod tasks;
 pub mod wait;

@@ -40,14 +40,14 @@ pub struct Inputs {
     /// The proxies of the cluster's own Proxy object.
     pub cluster: Proxies,
     /// The obfuscation; none where nothing is obfuscated.
-    pub hiding: Option<HidingView>,
+    pub hiding: Option<ObfuscationView>,
     /// The image that the object names; an error for people where its stream does not know one.
     pub image: Option<Result<String, String>>,
 }
 
 /// The obfuscation settings from objects of the cluster.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HidingView {
+pub struct ObfuscationView {
     /// The text of the rules; an error message where they are configured and missing.
     pub rules: Option<Result<String, String>>,
     /// The cluster's domains; an error message if they cannot be determined.
@@ -159,7 +159,7 @@ async fn inputs(context: &Context, object: &MustGather, namespace: &str) -> Resu
     Ok(Inputs { account, secret, cluster: cluster::proxies(&context.client).await?, hiding, image })
 }
 
-async fn hiding(context: &Context, object: &MustGather, map: Option<&str>) -> Result<HidingView, Error> {
+async fn hiding(context: &Context, object: &MustGather, map: Option<&str>) -> Result<ObfuscationView, Error> {
     let maps: Api<ConfigMap> =
         Api::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
     let rules = match map {
@@ -176,7 +176,7 @@ async fn hiding(context: &Context, object: &MustGather, map: Option<&str>) -> Re
         Ok(Names { base_domain, api_host }) => Ok(api_host.into_iter().chain(base_domain).collect()),
         Err(error) => Err(error.to_string()),
     };
-    Ok(HidingView { rules, domains })
+    Ok(ObfuscationView { rules, domains })
 }
 
 /// The newest image of a tag. A cluster that serves no such kind has no streams.

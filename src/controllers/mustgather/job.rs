@@ -19,7 +19,7 @@ use super::crd::MustGather;
 
 mod manifest;
 
-pub use manifest::{Creation, Hiding, manifest};
+pub use manifest::{Creation, Obfuscation, manifest};
 
 /// Label of a Job, its Pods and its copied Secret: the uid of the MustGather. What lies in another namespace cannot be owned.
 pub const OWNER: &str = "mustgathers.operator.openshift.io/owner-uid";

@@ -18,7 +18,7 @@ use super::fetch::{Fetched, Inputs, Login, SecretView};
 use super::job::{self, Creation, JobView, manifest};
 use super::settings::Settings;
 use super::status::{self, STUCK};
-use super::{FINALIZER, hiding, limit};
+use super::{FINALIZER, limit, obfuscation};
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 use crate::controllers::kit::events::Notice;
 use crate::controllers::kit::pods::Hindrance;
@@ -188,7 +188,7 @@ fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Cr
     let preflight = login.map(|login| server(object, login, &proxies, settings)).transpose()?.flatten();
     // The Job reads those of the Secret itself.
     let known_hosts = if keys.is_some() { None } else { settings.known_hosts.clone() };
-    let hiding = hiding.as_ref().map(hiding::ordered).transpose()?;
+    let hiding = hiding.as_ref().map(obfuscation::ordered).transpose()?;
     let failed = |why: String| Lack::Final(format!("ImageStream validation failed: {why}"));
     let image = image.clone().transpose().map_err(failed)?;
     let creation = Creation { now: *now, proxies, limit, known_hosts, hiding, image };
@@ -204,7 +204,7 @@ fn contradictions(object: &MustGather) -> Result<(), Lack> {
     if named && later {
         return Err(Lack::Final("serviceAccountRef and serviceAccountName are both set".to_owned()));
     }
-    if let Some(reason) = hiding::impossible(spec) {
+    if let Some(reason) = obfuscation::impossible(spec) {
         return Err(Lack::Final(reason.to_owned()));
     }
     let gather = spec.gather_spec.clone().unwrap_or_default();

@@ -15,9 +15,9 @@ use super::crd::MustGather;
 use super::job::{CONTROLLER, OWNER};
 use super::settings::Settings;
 use super::{Context, Counts, FINALIZER, NAME};
+use crate::controllers::kit::cache::{Cache, slim_job};
 use crate::controllers::kit::controller::{Controller, Surroundings};
 use crate::controllers::kit::events::Events;
-use crate::controllers::kit::kept::{Kept, slim_job};
 use crate::controllers::kit::key::Key;
 use crate::controllers::kit::manager::{Definition, Member, Term};
 use crate::controllers::kit::operator::Operator;
@@ -58,8 +58,8 @@ pub async fn run(context: Arc<Context>, term: Term) {
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// Without what they are made of.
-    pub(super) jobs: Kept<Job>,
-    pub(super) pods: Kept<PodSeen>,
+    pub(super) jobs: Cache<Job>,
+    pub(super) pods: Cache<PodSeen>,
 }
 
 /// What counts of a Pod.

@@ -21,9 +21,9 @@ pub mod crd;
 pub mod endpoint;
 pub mod failures;
 pub mod hub;
-pub mod keeper;
+mod last_seen;
+pub mod reconcile;
 pub mod report;
-mod seen;
 mod service;
 pub mod vocabulary;
 

@@ -16,8 +16,8 @@ use super::crd::{self, ObservabilityAddon};
 use super::endpoint::{self, EndpointSettings, Workloads};
 use super::hub::mirror::{self, Mirror};
 use super::hub::{HubSettings, Link};
-use super::keeper::Keeper;
-use super::seen::Seen;
+use super::last_seen::LastSeen;
+use super::reconcile::Reconciler;
 use super::vocabulary::Vocabulary;
 use crate::controllers::kit::clock::Clock;
 use crate::controllers::kit::controller::{Controller, Surroundings};
@@ -84,7 +84,7 @@ pub async fn run(
     around: Surroundings,
     stop: CancellationToken,
 ) {
-    let seen = Seen::default();
+    let seen = LastSeen::default();
     let Settings { namespace, vocabulary, endpoint, hub, clock } = settings;
     let mirror = Mirror {
         client: client.clone(),
@@ -103,7 +103,7 @@ pub async fn run(
     let rollouts = endpoint.as_ref().map(|settings| workloads.follow(&client, &namespace, settings));
     let endpoint = endpoint.map(|_| endpoint::Operator { client: client.clone(), vocabulary, workloads });
     let changes = Arc::new(Changes::new(vocabulary));
-    let keeper = Keeper { client, vocabulary, endpoint, changes, seen, counts, clock };
+    let keeper = Reconciler { client, vocabulary, endpoint, changes, seen, counts, clock };
     tokio::join!(
         keep(keeper, &namespace, rollouts, around.clone(), stop.clone()),
         show(mirror, around.clone(), stop.clone()),
@@ -117,7 +117,7 @@ pub async fn run(
 
 /// Keeps the add-ons of this cluster, which are looked at again with each of `rollouts`.
 async fn keep(
-    keeper: Keeper,
+    keeper: Reconciler,
     namespace: &str,
     rollouts: Option<impl Stream<Item = ()> + Send + 'static>,
     around: Surroundings,

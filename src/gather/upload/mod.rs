@@ -4,6 +4,7 @@
 //! never followed: a token must not travel to a place the operator did not name. Retries and waits are bounded by
 //! [`Pacing`]; what an answer means for a DataGather is decided elsewhere.
 
+mod concurrency;
 mod configuration;
 mod connect;
 mod error;
@@ -14,7 +15,6 @@ pub mod sftp;
 mod template;
 mod token;
 mod transport;
-mod turns;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,6 +29,7 @@ use tracing::{info, warn};
 
 use crate::telemetry::{Outside, Secrets};
 
+pub use concurrency::ConcurrencyLimit;
 pub use configuration::ConfigurationError;
 pub use error::{EndpointError, UploadError};
 pub use processing::{Processed, ProcessingError};
@@ -36,7 +37,6 @@ pub use report::{HealthCheck, Report, ReportError};
 pub use template::{Template, VersionTemplate};
 pub use token::{Token, TokenError, TokenSource};
 pub use transport::{Body, Bounds, Outlet, Transport, TransportError};
-pub use turns::Turns;
 
 /// Largest archive, compressed, that the service takes; one of exactly this size is refused.
 pub const MAX_UPLOAD: u64 = 10 * 1024 * 1024;
@@ -146,7 +146,7 @@ pub struct Ingress {
     pub cluster_id: String,
     pub pacing: Pacing,
     /// Shared by all clients of a process, so that their exchanges together are bounded.
-    pub turns: Turns,
+    pub turns: ConcurrencyLimit,
 }
 
 /// An accepted upload.

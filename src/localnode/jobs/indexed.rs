@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Pod;
 use super::indexes::Indexes;
 use super::pods::{Failures, New, Seen};
 use super::policies::{self, Verdict};
-use super::{pacing, plan};
+use super::{backoff, plan};
 
 /// How the indexes of a Job fare.
 pub(super) struct Indexed<'a> {
@@ -133,7 +133,7 @@ impl<'a> Indexed<'a> {
         for index in pending {
             let before = self.held.get(&index);
             let left = before
-                .and_then(|pod| pacing::left(pod.failures().all() + 1, pod.ended()?, first_backoff, now));
+                .and_then(|pod| backoff::left(pod.failures().all() + 1, pod.ended()?, first_backoff, now));
             match left {
                 Some(left) => wait = Some(wait.map_or(left, |wait| wait.min(left))),
                 None => next.push(New { index: Some(index), failures: Some(following(spec, before)) }),

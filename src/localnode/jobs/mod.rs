@@ -4,10 +4,10 @@
 //! A look at a Job reads it with its Pods, plans, acts, and writes its status before and after the Pods' finalizers go, so
 //! that no Pod is counted twice or never, whenever the process ends.
 
+mod backoff;
 mod conditions;
 mod indexed;
 mod indexes;
-mod pacing;
 mod plan;
 mod pods;
 mod policies;

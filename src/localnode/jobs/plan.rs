@@ -9,9 +9,9 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::super::events::Note;
+use super::backoff;
 use super::conditions::{self, Ending};
 use super::indexed::Indexed;
-use super::pacing;
 use super::pods::{New, Seen};
 use super::policies::{self, Verdict};
 
@@ -175,7 +175,7 @@ impl Plan {
         (now, first_backoff): (Timestamp, Duration),
     ) {
         if spec.backoff_limit_per_index.is_none() {
-            self.again = pacing::remaining(pods, replaces_failed_alone(spec), first_backoff, now);
+            self.again = backoff::remaining(pods, replaces_failed_alone(spec), first_backoff, now);
             if self.again.is_some() {
                 return;
             }

@@ -1,8 +1,8 @@
 //! What a container writes, kept with its times in files of a bounded size: `<time> stdout|stderr F|P <text>`, as container
 //! runtimes write it. `P` marks a piece of a line that goes on.
 
-mod kept;
 mod read;
+mod registry;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -15,9 +15,9 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::sync::watch;
 use tracing::warn;
 
-pub use self::kept::Logs;
-pub(in crate::localnode) use self::kept::Writing;
 pub use self::read::Wanted;
+pub use self::registry::Logs;
+pub(in crate::localnode) use self::registry::Writing;
 
 /// A file that reaches this size is put aside, and the one that was put aside before goes: no start of a container keeps
 /// more than twice as much.

@@ -10,19 +10,19 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Api, ResourceExt as _};
 use tokio::sync::{oneshot, watch};
 
+use super::super::cgroups::Group;
 use super::super::events::Note;
-use super::super::groups::Group;
 use super::super::images::{self, Image};
 use super::super::log::Log;
 use super::super::supervise::protocol::{Mount, Order};
-use super::account;
-use super::board::{Health, Place};
 use super::env::{self, Kind, Sources, Texts};
 use super::instance::{Errands, Exit, Instance, StartError, Stop};
 use super::limits;
+use super::pod_status::{Health, Place};
 use super::probes::{self, Checks};
+use super::service_account;
+use super::termination_message::TerminationMessage;
 use super::volumes::Volumes;
-use super::words::Words;
 use super::worker::Worker;
 use crate::private;
 use crate::telemetry::with_causes;
@@ -104,8 +104,8 @@ impl Run<'_> {
         }
     }
 
-    fn words(&self) -> Words {
-        Words::of(&self.worker.folder, self.container)
+    fn words(&self) -> TerminationMessage {
+        TerminationMessage::of(&self.worker.folder, self.container)
     }
 
     async fn back_off(&self, wait: Duration) {
@@ -426,8 +426,11 @@ impl Worker<'_> {
         let io = |error: std::io::Error| format!("cannot write `{}`: {error}", self.folder.display());
         private::make_folder(&self.folder).map_err(io)?;
         private::make_folder(&self.home()).map_err(io)?;
-        if account::is_wanted(&self.context.client, &self.pod).await.map_err(|error| with_causes(&error))? {
-            let token = account::token(&self.context.client, &self.pod, None, None).await.map_err(|error| {
+        if service_account::is_wanted(&self.context.client, &self.pod)
+            .await
+            .map_err(|error| with_causes(&error))?
+        {
+            let token = service_account::token(&self.context.client, &self.pod, None, None).await.map_err(|error| {
                 format!("MountVolume.SetUp failed for volume \"kube-api-access\": failed to fetch token: {error}")
             })?;
             self.account

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::super::events::Note;
 use super::container::Run;
 use super::instance::{Errands, Stop, either};
-use super::probing;
+use super::network_probe;
 
 /// How a kubelet introduces itself where it calls a handler.
 const AGENT: &str = "kube-lifecycle/1.36";
@@ -24,7 +24,7 @@ const LONG: Duration = Duration::from_hours(24);
 pub(super) fn unknown(container: &Container) -> Vec<String> {
     let Some(lifecycle) = &container.lifecycle else { return Vec::new() };
     let handlers = [("postStart", &lifecycle.post_start), ("preStop", &lifecycle.pre_stop)];
-    let tls = |handler: &LifecycleHandler| handler.http_get.as_ref().is_some_and(probing::is_tls);
+    let tls = |handler: &LifecycleHandler| handler.http_get.as_ref().is_some_and(network_probe::is_tls);
     let mut unknown: Vec<String> = handlers
         .into_iter()
         .filter(|(_, handler)| handler.as_ref().is_some_and(tls))
@@ -97,9 +97,9 @@ impl Run<'_> {
             return Ok(());
         }
         match &handler.http_get {
-            Some(get) if probing::is_tls(get) => Ok(()),
+            Some(get) if network_probe::is_tls(get) => Ok(()),
             // Whatever the answer says, it was heard.
-            Some(get) => probing::get(get, self.container, AGENT).await.map(drop),
+            Some(get) => network_probe::get(get, self.container, AGENT).await.map(drop),
             None => Err("invalid handler".to_owned()),
         }
     }

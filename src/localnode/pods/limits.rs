@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 
-use super::super::groups::{Bounds, Groups, Kind};
+use super::super::cgroups::{Bounds, Groups, Kind};
 
 /// The limits of a container that this machine knows.
 pub(super) fn bounds(container: &Container) -> Bounds {

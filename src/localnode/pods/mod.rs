@@ -3,20 +3,20 @@
 //!
 //! A Pod that an earlier process ran has nobody who knows how it ended: it fails, as the Pods of a node that was lost do.
 
-mod account;
-mod board;
 mod container;
 mod env;
 mod hooks;
 mod instance;
 mod limits;
+mod network_probe;
+mod pod_status;
 mod probes;
-mod probing;
-mod publish;
-mod refresh;
+mod projected;
 mod schedule;
+mod service_account;
+mod termination_message;
+mod volume_refresh;
 mod volumes;
-mod words;
 mod worker;
 
 use std::collections::BTreeSet;
@@ -31,12 +31,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::actors::Actors;
+use super::cgroups::Groups;
 use super::events::Events;
-use super::groups::Groups;
 use super::{NODE, Settings, node};
 
 pub(super) use self::env::Kind;
-pub(super) use self::refresh::Change;
+pub(super) use self::volume_refresh::Change;
 
 /// A Pod as it is now; none when it has gone.
 type News = watch::Receiver<Option<Arc<Pod>>>;

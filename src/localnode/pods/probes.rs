@@ -8,10 +8,10 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::super::events::Note;
-use super::board::Health;
 use super::container::Run;
 use super::instance::Errands;
-use super::probing;
+use super::network_probe;
+use super::pod_status::Health;
 
 /// What a probe is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +174,7 @@ impl Asking<'_> {
         let within = seconds(self.probe.timeout_seconds, 1);
         let outcome = match &self.probe.exec {
             Some(exec) => run.exec(errands, exec.command.as_deref().unwrap_or_default(), within).await,
-            None => probing::ask(self.probe, run.container, within).await,
+            None => network_probe::ask(self.probe, run.container, within).await,
         };
         let passed = outcome.is_ok();
         match outcome {

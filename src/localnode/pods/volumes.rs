@@ -13,15 +13,15 @@ use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
-use super::super::groups::Groups;
+use super::super::cgroups::Groups;
 use super::super::supervise::protocol::Mount;
 use super::super::{Settings, node};
-use super::account;
 use super::env;
 use super::hooks;
 use super::limits;
-use super::probing;
-use super::publish::{Piece, inside, publish};
+use super::network_probe;
+use super::projected::{Piece, inside, publish};
+use super::service_account;
 use crate::private;
 use crate::telemetry::with_causes;
 
@@ -169,7 +169,7 @@ impl Filler<'_> {
 
     async fn token(&self, asked: &ServiceAccountTokenProjection, mode: Option<i32>) -> Result<Piece, String> {
         let (audience, life) = (asked.audience.as_deref(), asked.expiration_seconds);
-        let token = account::token(self.client, self.pod, audience, life).await;
+        let token = service_account::token(self.client, self.pod, audience, life).await;
         let token = token.map_err(|error| format!("failed to fetch token: {}", with_causes(&error)))?;
         Ok(Piece { path: asked.path.clone(), bytes: token.into_bytes(), mode: mode.unwrap_or(MODE) })
     }
@@ -274,7 +274,7 @@ pub(super) fn ignored(pod: &Pod, groups: &Groups) -> Vec<String> {
             ("readinessProbe", &container.readiness_probe),
             ("startupProbe", &container.startup_probe),
         ] {
-            let unknown = probe.as_ref().and_then(probing::unknown);
+            let unknown = probe.as_ref().and_then(network_probe::unknown);
             fields.extend(unknown.map(|field| format!("{name}.{field}")));
         }
         found.extend(fields.into_iter().map(|field| format!("containers[{}].{field}", container.name)));

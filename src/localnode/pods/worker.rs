@@ -18,12 +18,12 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::super::events::Note;
-use super::account::Account;
-use super::board::{Board, End, Place};
 use super::container::{Policy, Run};
 use super::instance::Stop;
 use super::limits;
+use super::pod_status::{End, Place, PodState};
 use super::schedule::{Taken, schedule};
+use super::service_account::Account;
 use super::volumes::{self, Volumes};
 use super::{Context, News, remove};
 use crate::telemetry::with_causes;
@@ -39,14 +39,14 @@ pub(super) async fn live(context: Arc<Context>, mut news: News) {
     let bound = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
     let begun = pod.status.as_ref().is_some_and(|status| status.start_time.is_some());
     if begun {
-        return Worker::new(&context, (*pod).clone(), Board::left(&pod)).fail_lost().await;
+        return Worker::new(&context, (*pod).clone(), PodState::left(&pod)).fail_lost().await;
     }
     let taken = match bound {
         true => Some(Taken { pod: (*pod).clone(), place: None }),
         false => schedule(&context, &mut news).await,
     };
     let Some(Taken { pod, place }) = taken else { return };
-    let board = Board::new(&pod, Timestamp::now());
+    let board = PodState::new(&pod, Timestamp::now());
     let worker = Worker::new(&context, pod, board);
     worker.run(&mut news).await;
     drop(place);
@@ -73,7 +73,7 @@ pub(super) struct Worker<'a> {
     pub(super) shown: watch::Sender<Arc<Pod>>,
     pods: Api<Pod>,
     /// What is known, and what of it was stored last.
-    board: Mutex<(Board, Option<PodStatus>)>,
+    board: Mutex<(PodState, Option<PodStatus>)>,
     cut: Held<Option<Cut>>,
     /// When containers have to have ended, and when those that run beside them.
     main: watch::Sender<Option<Instant>>,
@@ -83,7 +83,7 @@ pub(super) struct Worker<'a> {
 type Beside<'a> = FuturesUnordered<BoxFuture<'a, Option<i32>>>;
 
 impl<'a> Worker<'a> {
-    fn new(context: &'a Context, pod: Pod, board: Board) -> Self {
+    fn new(context: &'a Context, pod: Pod, board: PodState) -> Self {
         let folder = context.folder(&pod.uid().unwrap_or_default());
         Self {
             about: pod.object_ref(&()),
@@ -102,7 +102,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Changes what is known, and stores it.
-    pub(super) async fn step(&self, change: impl FnOnce(&mut Board, Timestamp)) {
+    pub(super) async fn step(&self, change: impl FnOnce(&mut PodState, Timestamp)) {
         let mut board = self.board.lock().await;
         let now = Timestamp::now();
         let (state, stored) = &mut *board;
@@ -255,7 +255,7 @@ impl<'a> Worker<'a> {
                 }
             }
             if !spec.init_containers.as_ref().is_none_or(Vec::is_empty) {
-                self.step(Board::initialized).await;
+                self.step(PodState::initialized).await;
             }
             let main: Beside<'_> = FuturesUnordered::new();
             for (at, container) in spec.containers.iter().enumerate() {

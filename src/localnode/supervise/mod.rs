@@ -5,9 +5,9 @@
 //! outlives the node. It has no threads before namespaces are made, because the kernel makes none for a process of several.
 //! May use: nothing of ours.
 
+mod cgroup_entry;
 mod children;
-mod doors;
-mod errands;
+mod exec;
 mod mounts;
 pub(super) mod protocol;
 
@@ -21,8 +21,8 @@ use std::process::{Command, Stdio};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
-use self::doors::Doors;
-use self::errands::Errands;
+use self::cgroup_entry::CgroupEntry;
+use self::exec::ExecCommands;
 use self::mounts::MountError;
 use self::protocol::{Order, Report, Word};
 
@@ -54,7 +54,7 @@ pub fn run() -> Result<(), SuperviseError> {
     })?;
     // What the container leaves behind becomes a child of this process, and can be found.
     nix::sys::prctl::set_child_subreaper(true).map_err(SuperviseError::Adopt)?;
-    let doors = match Doors::open(&order) {
+    let doors = match CgroupEntry::open(&order) {
         Ok(doors) => doors,
         Err(error) => {
             tell(&socket, &Report::Failed { message: format!("cannot use its control group: {error}") });
@@ -80,7 +80,7 @@ pub fn run() -> Result<(), SuperviseError> {
         }
     };
     tell(&socket, &Report::Started { pid: child.as_raw(), unmounted });
-    let errands = Errands::new(order, doors, socket.try_clone().map_err(SuperviseError::Socket)?);
+    let errands = ExecCommands::new(order, doors, socket.try_clone().map_err(SuperviseError::Socket)?);
     let for_node = errands.clone();
     std::thread::Builder::new()
         .spawn(move || obey(words, child, &for_node))
@@ -100,7 +100,7 @@ fn command(order: &Order, program: &Path, args: &[String]) -> Command {
 }
 
 /// The container's program, in a process group of its own.
-fn start(order: &Order, doors: &Doors) -> Result<Pid, String> {
+fn start(order: &Order, doors: &CgroupEntry) -> Result<Pid, String> {
     let mut command = command(order, &order.program, &order.args);
     command.stdin(Stdio::null()).process_group(0);
     let child = doors.inside(|| command.spawn());
@@ -110,7 +110,7 @@ fn start(order: &Order, doors: &Doors) -> Result<Pid, String> {
 }
 
 /// Passes on what the node asks for, until it has gone.
-fn obey(words: BufReader<UnixStream>, child: Pid, errands: &Errands) {
+fn obey(words: BufReader<UnixStream>, child: Pid, errands: &ExecCommands) {
     for line in words.lines() {
         let Ok(line) = line else { break };
         match serde_json::from_str(&line) {

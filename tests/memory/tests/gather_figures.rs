@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use admit::gather::archive::{Archive, ProcessFacts};
 use admit::gather::collect::{Row, collect};
-use admit::gather::keeper::Keeper;
 use admit::gather::obfuscate::{Obfuscator, Rules};
+use admit::gather::recorder::Recorder;
 use admit::gather::spool::Spool;
 use admit::gather::{Context, GATHERERS};
 use jiff::Timestamp;
@@ -44,13 +44,13 @@ fn gathered(collections: Vec<Collection>) -> Gathered {
         interval: Duration::from_hours(2),
         remote: Arc::default(),
         agents: None,
-        keeper: Keeper::new(Spool::new(tempfile::tempfile().unwrap(), None)),
+        recorder: Recorder::new(Spool::new(tempfile::tempfile().unwrap(), None)),
     };
     let began = Instant::now();
     let bound = NonZeroUsize::new(8).unwrap();
     let rows = runtime.block_on(collect(GATHERERS.iter().collect(), &context, bound));
     let archive = Archive::new(
-        context.keeper.close().unwrap(),
+        context.recorder.close().unwrap(),
         &rows,
         ProcessFacts::default(),
         &context.remote,

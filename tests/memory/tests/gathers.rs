@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use admit::gather::archive::{Archive, ProcessFacts};
 use admit::gather::collect::{Verdict, collect};
-use admit::gather::keeper::Keeper;
+use admit::gather::recorder::Recorder;
 use admit::gather::spool::Spool;
 use admit::gather::tunnel::Proxies;
-use admit::gather::upload::{Endpoints, Ingress, Outlet, Pacing, TokenSource, Turns};
+use admit::gather::upload::{ConcurrencyLimit, Endpoints, Ingress, Outlet, Pacing, TokenSource};
 use admit::gather::{Context, GATHERERS};
 use jiff::Timestamp;
 use memory::growth;
@@ -55,12 +55,12 @@ fn gathered(collection: Collection) -> (usize, usize, Vec<(String, Verdict)>) {
         interval: Duration::from_hours(2),
         remote: Arc::default(),
         agents: None,
-        keeper: Keeper::new(Spool::new(tempfile::tempfile().unwrap(), None)),
+        recorder: Recorder::new(Spool::new(tempfile::tempfile().unwrap(), None)),
     };
     let (grown, (written, rows)) = growth(|| {
         let bound = NonZeroUsize::new(8).unwrap();
         let rows = runtime.block_on(collect(GATHERERS.iter().collect(), &context, bound));
-        let spool = context.keeper.close().unwrap();
+        let spool = context.recorder.close().unwrap();
         let archive =
             Archive::new(spool, &rows, ProcessFacts::default(), &context.remote, context.now).unwrap();
         let mut written = Written(0);
@@ -143,7 +143,7 @@ fn uploads_to_a_silent_service() {
                 token: TokenSource::File(path("token")),
                 cluster_id: "c-1".to_owned(),
                 pacing: Pacing { upload_attempts: 1, ..Pacing::default() },
-                turns: Turns::default(),
+                turns: ConcurrencyLimit::default(),
             };
             let mut uploads = JoinSet::new();
             for _ in 0..ARCHIVES {

@@ -3,7 +3,7 @@
 use admit::controllers::clusteroperator::crd::{
     ClusterOperator, ClusterOperatorSpec, ClusterOperatorStatus, OperandVersion, OperatorCondition,
 };
-use admit::controllers::clusteroperator::gate::{Trouble, verdict};
+use admit::controllers::clusteroperator::health::{Trouble, verdict};
 use admit::controllers::clusteroperator::payload::Wanted;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

@@ -1,7 +1,7 @@
 //! Creations that are refused, and operators that report while they are primed (CO §8).
 
 use admit::controllers::clusteroperator::crd::ClusterOperator;
-use admit::controllers::clusteroperator::waiting::until_well;
+use admit::controllers::clusteroperator::wait::until_well;
 use admit::controllers::clusteroperator::{Settings, member};
 use admit::controllers::kit::manager::Manager;
 use axum::body::Body;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use admit::gather::archive::GATHERS;
 use admit::gather::cluster::id;
 use admit::gather::collect::{Verdict, collect};
-use admit::gather::keeper::Keeper;
+use admit::gather::recorder::Recorder;
 use admit::gather::{Context, Failure, GATHERERS, Gatherer, Run, remote};
 use futures::FutureExt;
 use jiff::Timestamp;
@@ -36,7 +36,7 @@ pub(super) fn context(client: Client) -> Context {
         interval: Duration::from_hours(2),
         remote: Arc::default(),
         agents: None,
-        keeper: Keeper::new(spool(None)),
+        keeper: Recorder::new(spool(None)),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Gatherings that run as Jobs: what is created, adopted and concluded, with `run_one` in the part of the container.
 
 use admit::controllers::datagather::crd::{DataGather, DataGatherSpec};
-use admit::controllers::datagather::handed::Handed;
 use admit::controllers::datagather::job::{JobView, manifest, view};
+use admit::controllers::datagather::job_inputs::JobInputs;
 use admit::controllers::datagather::{JobSettings, RunnerKind, Settings, run, run_one};
 use http::Method;
 use k8s_openapi::api::batch::v1::Job;
@@ -29,7 +29,7 @@ fn state(object: &Value) -> &str {
 fn dg_08_12_the_manifest() {
     let mut object = DataGather::new("first", DataGatherSpec::default());
     object.metadata.uid = Some("uid-1".to_owned());
-    let job = manifest(&object, &settings(), &Handed::default()).unwrap();
+    let job = manifest(&object, &settings(), &JobInputs::default()).unwrap();
     assert_eq!(view(Some(&job), "uid-1"), JobView::Active);
     assert_eq!(view(Some(&job), "uid-2"), JobView::Foreign);
     let job = serde_json::to_value(job).unwrap();
@@ -83,7 +83,7 @@ fn dg_07_a_datagather_says_where_its_own_archive_lies() {
         let mut object = DataGather::new("first", spec);
         object.metadata.uid = Some("uid-1".to_owned());
         let settings = JobSettings { claim: Some("of-all".to_owned()), ..settings() };
-        let job = manifest(&object, &settings, &Handed::default()).unwrap();
+        let job = manifest(&object, &settings, &JobInputs::default()).unwrap();
         let pod = serde_json::to_value(job).unwrap()["spec"]["template"]["spec"].take();
         let mounts = &pod["containers"][0]["volumeMounts"][0];
         assert_eq!(mounts["mountPath"], pod["containers"][0]["args"][2]);

@@ -6,7 +6,7 @@ use admit::controllers::datagather::crd::{DataGather, DataGatherSpec, DataGather
 use admit::controllers::datagather::fetch::Fetched;
 use admit::controllers::datagather::job::JobView;
 use admit::controllers::datagather::plan::{Plan, Prepared, Rules, plan};
-use admit::controllers::datagather::progress::{
+use admit::controllers::datagather::run_state::{
     Activity, ProcessOutcome, Progress, Recorded, ReportOutcome, UploadOutcome,
 };
 use admit::gather::GATHERERS;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use admit::gather::archive::GATHERS;
 use admit::gather::collect::{Row, Verdict, collect};
-use admit::gather::keeper::Keeper;
+use admit::gather::recorder::Recorder;
 use admit::gather::{Context, GATHERERS, remote};
 use admit_apiserver::{LogError, LogOptions, LogStream, PodLogs};
 use base64::Engine as _;
@@ -117,7 +117,7 @@ pub(super) fn context(shipped: &Shipped) -> Context {
         interval: Duration::from_hours(2),
         remote: Arc::default(),
         agents: None,
-        keeper: Keeper::new(spool(None)),
+        keeper: Recorder::new(spool(None)),
     }
 }
 

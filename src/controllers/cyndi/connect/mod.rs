@@ -22,8 +22,8 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use self::exchange::{Question, Rest, WITHIN};
+use super::backend::{Connectors, Done};
 use super::connector::{Found, Wanted};
-use super::connectors::{Connectors, Done};
 use super::crd::{CyndiPipeline, CyndiPipelineStatus};
 use super::names::Version;
 use crate::controllers::kit::fence::Fence;

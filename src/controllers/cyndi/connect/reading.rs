@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::controllers::cyndi::configuration::Configuration;
 use crate::controllers::cyndi::connector::{CLASS, Found, OWNER, Wanted, as_texts, failed};
+use crate::controllers::cyndi::connector_config::Configuration;
 
 /// In front of the name of a label.
 const LABEL: &str = "labels.";

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::outcome::read_go_duration;
+use super::super::run_conditions::read_go_duration;
 use super::{Inconvertible, put_unless_empty, taken_list, text};
 
 type Members = Map<String, Value>;

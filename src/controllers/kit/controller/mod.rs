@@ -32,7 +32,7 @@ use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 
 use self::roots::Roots;
-use super::kept::Kept;
+use super::cache::Cache;
 use super::key::Key;
 use super::retry::Remedy;
 use super::watch;
@@ -163,7 +163,7 @@ impl<K: Root> Controller<K> {
         mut self,
         api: Api<C>,
         selected: watcher::Config,
-        (kept, value): (&Kept<V>, impl Fn(C) -> V + Send + 'static),
+        (kept, value): (&Cache<V>, impl Fn(C) -> V + Send + 'static),
         map: impl Fn(&V, &Store<DeserializeGuard<K>>) -> Vec<Key> + Send + 'static,
     ) -> Self
     where

@@ -10,11 +10,11 @@
 //! INVARIANT: conditions of other writers stay as they are, and only our own fields of a status are written. In a
 //! cluster without ClusterOperators the same statements are made, and nobody reports them.
 
+mod combine;
 pub mod crd;
 mod reporter;
-mod says;
-mod union;
+mod statements;
 
+pub use combine::{Aspect, Word};
 pub use reporter::Operator;
-pub use says::Says;
-pub use union::{Aspect, Word};
+pub use statements::Says;

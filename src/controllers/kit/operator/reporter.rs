@@ -12,11 +12,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use super::combine::{Aspect, Union, union};
 use super::crd::{
     ClusterOperator, ClusterOperatorSpec, ClusterOperatorStatus, OperandVersion, RelatedObject,
 };
-use super::says::{Said, Says};
-use super::union::{Aspect, Union, union};
+use super::statements::{Said, Says};
 use crate::controllers::kit::clock::Clock;
 use crate::controllers::kit::conditions::{self, Truth};
 use crate::controllers::kit::events::{Events, Notice};

@@ -38,14 +38,14 @@ pub struct Creation {
     /// Host keys that the operator gives, for Secrets that have none.
     pub known_hosts: Option<String>,
     /// The obfuscation; none where nothing is obfuscated.
-    pub hiding: Option<Hiding>,
+    pub hiding: Option<Obfuscation>,
     /// Image that gathers, where the object names one.
     pub image: Option<String>,
 }
 
 /// The obfuscation of what was gathered.
 #[derive(Debug)]
-pub struct Hiding {
+pub struct Obfuscation {
     /// Rules, where they are not the usual ones.
     pub rules: Option<String>,
     /// The cluster's domains.
@@ -227,7 +227,7 @@ fn upload(object: &MustGather, sftp: &Sftp, creation: &Creation, rules: &Rules, 
 }
 
 /// What is hidden stays on the volume, beside what it is made of.
-fn obfuscate(object: &MustGather, hiding: &Hiding, rules: &Rules, prefix: &str) -> Value {
+fn obfuscate(object: &MustGather, hiding: &Obfuscation, rules: &Rules, prefix: &str) -> Value {
     let place = object.spec.source().or(object.spec.volume());
     let path = place.map_or("", |place| place.sub_path.trim_matches('/'));
     // What was gathered before has its own folder; what is gathered now has one below the path.
@@ -264,7 +264,7 @@ fn waits(object: &MustGather) -> Option<Value> {
     object.spec.source().is_none().then(|| variable("must_gather_state", RUN))
 }
 
-fn hidden(hiding: &Hiding) -> Vec<Value> {
+fn hidden(hiding: &Obfuscation) -> Vec<Value> {
     let domains =
         (!hiding.domains.is_empty()).then(|| variable("obfuscation_domains", &hiding.domains.join(",")));
     let rules = hiding.rules.as_ref().map(|rules| variable("obfuscation_rules", rules));

@@ -25,7 +25,7 @@ use crate::controllers::kit::operator::{Aspect, Says};
 use crate::controllers::kit::wait::GrowingWait;
 use crate::controllers::observability::counts::Counts;
 use crate::controllers::observability::crd::{NAME, ObservabilityAddon};
-use crate::controllers::observability::seen::Seen;
+use crate::controllers::observability::last_seen::LastSeen;
 use crate::telemetry::with_causes;
 
 /// Under which it is counted and logged.
@@ -44,7 +44,7 @@ pub(in crate::controllers::observability) struct Link {
     /// Of this cluster.
     pub(in crate::controllers::observability) client: Client,
     pub(in crate::controllers::observability) namespace: String,
-    pub(in crate::controllers::observability) seen: Seen,
+    pub(in crate::controllers::observability) seen: LastSeen,
     pub(in crate::controllers::observability) counts: Counts,
 }
 
@@ -133,7 +133,7 @@ impl Link {
 
 /// The hub's objects, each time that the spoke has something new to show.
 fn wakes(
-    seen: &Seen,
+    seen: &LastSeen,
     objects: Store<DeserializeGuard<ObservabilityAddon>>,
 ) -> impl futures::Stream<Item = Key> + Send + use<> {
     let changes = stream::unfold(seen.changes(), |mut changes| async move {

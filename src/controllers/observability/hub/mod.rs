@@ -13,10 +13,10 @@
 //! hub, or written to it, that it says already.
 
 mod error;
-mod hiding;
 mod link;
 pub(super) mod mirror;
 mod reach;
+mod redact;
 mod replicate;
 mod spoke;
 

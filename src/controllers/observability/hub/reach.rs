@@ -19,7 +19,7 @@ use tower::{Layer, Service};
 
 use super::HubSettings;
 use super::error::HubError;
-use super::hiding::Hiding;
+use super::redact::Redactor;
 use crate::controllers::kit::client::straight;
 use crate::outside;
 use crate::telemetry::{Outside, Secrets};
@@ -242,5 +242,5 @@ async fn connect(kubeconfig: Kubeconfig, heard: &Arc<Heard>, secrets: Secrets) -
     // Waits are ours: seen in metrics, and bounded.
     config.default_retry = false;
     let builder = ClientBuilder::try_from(config).map_err(|error| error.to_string())?;
-    Ok(builder.with_layer(&Hearing(Arc::clone(heard))).with_layer(&Hiding(secrets)).build())
+    Ok(builder.with_layer(&Hearing(Arc::clone(heard))).with_layer(&Redactor(secrets)).build())
 }

@@ -12,18 +12,18 @@ use crate::controllers::kit::conflict::on_conflict;
 use crate::controllers::observability::crd::{
     NAME, ObservabilityAddon, ObservabilityAddonSpec, SOURCE, SOURCE_HUB, SOURCE_OVERRIDE,
 };
-use crate::controllers::observability::seen::Seen;
+use crate::controllers::observability::last_seen::LastSeen;
 
 pub(super) struct Spoke {
     api: Api<ObservabilityAddon>,
     namespace: String,
-    seen: Seen,
+    seen: LastSeen,
     /// A spec of the hub and what the spoke made of it: another version of the definition may know other fields.
     made: Mutex<Option<(ObservabilityAddonSpec, ObservabilityAddonSpec)>>,
 }
 
 impl Spoke {
-    pub(super) fn new(client: Client, namespace: &str, seen: Seen) -> Self {
+    pub(super) fn new(client: Client, namespace: &str, seen: LastSeen) -> Self {
         let api = Api::namespaced(client, namespace);
         Self { api, namespace: namespace.to_owned(), seen, made: Mutex::default() }
     }

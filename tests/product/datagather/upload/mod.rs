@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use admit::gather::tunnel::{Proxies, Reach, TransportSetupError};
 use admit::gather::upload::{
-    EndpointError, Endpoints, Ingress, Outlet, Pacing, Token, TokenSource, Transport, TransportError, Turns,
-    UploadError, Uploaded,
+    ConcurrencyLimit, EndpointError, Endpoints, Ingress, Outlet, Pacing, Token, TokenSource, Transport,
+    TransportError, UploadError, Uploaded,
 };
 use jiff::Timestamp;
 
@@ -47,7 +47,7 @@ impl Files {
             token: TokenSource::File(self.path("token")),
             cluster_id: "c-1".to_owned(),
             pacing: Pacing { upload_attempts: 1, ..Pacing::default() },
-            turns: Turns::default(),
+            turns: ConcurrencyLimit::default(),
         }
     }
 }

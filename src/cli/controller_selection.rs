@@ -1,0 +1,134 @@
+//! Selects the controllers that a process runs and gives each its own service account, so that roles can grant it
+//! what it needs and policies can tell it from the others.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use kube::Client;
+
+use super::process::Fault;
+use super::value_parsers::object;
+use crate::controllers::clusteroperator;
+use crate::controllers::datagather::{self, Settings};
+use crate::controllers::kit::lease::Election;
+use crate::controllers::kit::manager::{Manager, Member};
+use crate::controllers::{cyndi, mustgather, observability};
+
+/// What was typed about the set of controllers.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ControllerArgs {
+    /// Controllers to run, with commas between them; the last one is stopped first [default: datagather, mustgather,
+    /// observability and cyndi, and clusteroperator where there is a --payload or --payload-config-map]
+    #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
+    controllers: Vec<Which>,
+
+    /// Report as no ClusterOperators, where they are served: for clusters whose own operators have these names
+    #[arg(long)]
+    no_cluster_operators: bool,
+
+    /// Folder of manifests whose ClusterOperators are to be there before their operators report
+    #[arg(long, value_name = "DIR")]
+    payload: Option<PathBuf>,
+
+    /// ConfigMap, as NAMESPACE/NAME, whose keys (.yaml, .yml, .json) are such manifests; those of a folder come first
+    #[arg(long, value_name = "CONFIGMAP", value_parser = object)]
+    payload_config_map: Option<(String, String)>,
+}
+
+/// A controller by name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(super) enum Which {
+    Datagather,
+    Mustgather,
+    Clusteroperator,
+    Observability,
+    Cyndi,
+}
+
+impl Which {
+    /// The name of its service account in whatever namespace.
+    fn account(self) -> &'static str {
+        match self {
+            Self::Datagather => "admit-datagather",
+            Self::Mustgather => "admit-mustgather",
+            Self::Clusteroperator => "admit-clusteroperator",
+            Self::Observability => "admit-observability",
+            Self::Cyndi => "admit-cyndi",
+        }
+    }
+}
+
+/// The user name of a service account.
+pub(super) fn user(namespace: &str, account: &str) -> String {
+    format!("system:serviceaccount:{namespace}:{account}")
+}
+
+/// The settings of all controllers that may run.
+pub(super) struct Told {
+    pub(super) gathering: Settings,
+    pub(super) must_gathers: mustgather::Settings,
+    pub(super) add_ons: observability::Settings,
+    pub(super) pipelines: cyndi::Settings,
+}
+
+impl ControllerArgs {
+    /// Makes `folder` the payload of the ClusterOperator controller, where no other payload is named.
+    pub(super) fn announce(&mut self, folder: PathBuf) {
+        self.payload.get_or_insert(folder);
+    }
+
+    /// A manager of the selected controllers, with one leader election. `client_of` creates the client of a service
+    /// account.
+    ///
+    /// # Errors
+    /// What `client_of` fails with, and settings that do not work.
+    pub(super) fn manager(
+        &self,
+        process: Client,
+        election: Option<Election>,
+        told: &Told,
+        client_of: impl Fn(&str) -> Result<Client, Fault>,
+    ) -> Result<Manager, Fault> {
+        let mut manager = Manager::new(process, election).reports(!self.no_cluster_operators);
+        let mut chosen: Vec<Which> = Vec::new();
+        for which in self.wanted() {
+            if chosen.contains(&which) {
+                continue;
+            }
+            chosen.push(which);
+            let members = self.members(which, client_of(which.account())?, told)?;
+            manager = members.into_iter().fold(manager, Manager::with);
+        }
+        Ok(manager)
+    }
+
+    fn wanted(&self) -> Vec<Which> {
+        if self.controllers.is_empty() {
+            let announced = self.payload.is_some() || self.payload_config_map.is_some();
+            let primer = announced.then_some(Which::Clusteroperator);
+            let always = [Which::Datagather, Which::Mustgather, Which::Observability, Which::Cyndi];
+            return always.into_iter().chain(primer).collect();
+        }
+        self.controllers.clone()
+    }
+
+    fn members(&self, which: Which, client: Client, told: &Told) -> Result<Vec<Member>, Fault> {
+        let member = match which {
+            Which::Datagather => datagather::member(client, told.gathering.clone()).map_err(Fault::usage),
+            Which::Mustgather => Ok(mustgather::member(client, told.must_gathers.clone())),
+            Which::Observability => Ok(observability::member(client, told.add_ons.clone())),
+            Which::Cyndi => return Ok(cyndi::members(&client, &told.pipelines).into()),
+            Which::Clusteroperator => {
+                let (payload, config_map) = (self.payload.clone(), self.payload_config_map.clone());
+                if payload.is_none() && config_map.is_none() {
+                    let needs = "the controller clusteroperator needs --payload or --payload-config-map";
+                    return Err(Fault::usage(needs));
+                }
+                let settings = clusteroperator::Settings::of_config_map(config_map);
+                let settings = clusteroperator::Settings { payload, ..settings };
+                clusteroperator::member(client, settings).map_err(Fault::usage)
+            }
+        };
+        member.map(|member| vec![member])
+    }
+}

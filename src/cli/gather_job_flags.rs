@@ -1,0 +1,107 @@
+//! The command-line flags for gatherings that run as Jobs, shared by the commands that run their controller.
+
+use admit_apimachinery::yaml;
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use super::datagather_flags::DataGatherArgs;
+use super::generate;
+use super::process::Fault;
+use super::value_parsers::name;
+use crate::controllers::datagather::{JobSettings, RunnerKind};
+
+/// The account of gathering Jobs as it is shipped, and how its roles begin.
+const ACCOUNT: &str = "gather";
+const ROLES: &str = "admit-gather";
+/// Variables of this process that a gathering gets as well. The proxies that count come to it by the controller, which knows all
+/// who have a say in them.
+const HANDED_ON: [&str; 1] = ["RELEASE_VERSION"];
+
+/// What was typed about where gatherings run.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Data gathering")]
+pub(super) struct JobArgs {
+    /// What runs a gathering
+    #[arg(long, value_enum, default_value_t)]
+    runner: Runner,
+
+    /// Image of gathering Jobs [default: --operator-image]
+    #[arg(long, value_name = "IMAGE")]
+    job_image: Option<String>,
+
+    /// Service account of gathering Jobs
+    #[arg(long, value_name = "NAME", default_value = ACCOUNT, value_parser = name)]
+    job_service_account: String,
+
+    /// PersistentVolumeClaim that gathering Jobs keep archives in [default: none, archives go with the Pod]
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    job_claim: Option<String>,
+
+    /// Where gathering Jobs have the volume of archives
+    #[arg(long, value_name = "PATH", default_value = "/var/lib/insights-operator", value_parser = mount)]
+    job_archive_path: String,
+
+    /// Priority class of gathering Jobs, which must exist [default: none]
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    job_priority_class: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+enum Runner {
+    /// This process
+    #[default]
+    InProcess,
+    /// A Job per DataGather
+    Job,
+}
+
+impl JobArgs {
+    /// The account of gathering Jobs and its roles, as they are shipped; nothing where there are no such Jobs, or where they have
+    /// somebody's own account.
+    ///
+    /// # Errors
+    /// For a namespace that can be none.
+    pub(super) fn account(&self, namespace: &str) -> Result<Vec<Value>, Fault> {
+        if self.runner == Runner::InProcess || self.job_service_account != ACCOUNT {
+            return Ok(Vec::new());
+        }
+        let rights = generate::rights_with_jobs(namespace)?;
+        let documents = yaml::parse_values(&rights).map_err(|error| Fault::internal(error.message))?;
+        let of_jobs = |document: &Value| {
+            let name = document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+            name == ACCOUNT || name.starts_with(ROLES)
+        };
+        Ok(documents.into_iter().map(|tree| tree.value).filter(of_jobs).collect())
+    }
+
+    /// What the flags mean; `image` is that of this program.
+    pub(super) fn runner(&self, gathering: &DataGatherArgs, image: &str) -> RunnerKind {
+        let Self { runner, job_image, job_service_account, job_claim, job_archive_path, job_priority_class } =
+            self;
+        if *runner == Runner::InProcess {
+            return RunnerKind::InProcess;
+        }
+        let variable = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
+        let environment =
+            HANDED_ON.iter().filter_map(variable).filter(|(_, value)| !value.is_empty()).collect();
+        RunnerKind::Job(JobSettings {
+            image: job_image.clone().unwrap_or_else(|| image.to_owned()),
+            service_account: job_service_account.clone(),
+            claim: job_claim.clone(),
+            archive_path: job_archive_path.clone(),
+            args: gathering.of_job(),
+            environment,
+            priority_class: job_priority_class.clone(),
+        })
+    }
+}
+
+/// A path at which a container may have a volume.
+fn mount(text: &str) -> Result<String, String> {
+    let fits = text.starts_with('/') && text.len() <= 1024 && !text.contains(':');
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err("it is a whole path without a colon, of 1024 characters at most".to_owned())
+    }
+}

@@ -1,0 +1,67 @@
+//! The command-line flags for ObservabilityAddons, shared by the commands that run their controller.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::process::Fault;
+use super::report_condition::VocabularyName;
+use super::value_parsers::{label, object};
+use crate::controllers::observability::Settings;
+use crate::controllers::observability::crd::SPOKE_NAMESPACE;
+use crate::controllers::observability::endpoint::EndpointSettings;
+use crate::controllers::observability::hub::HubSettings;
+
+/// Finalizers and specs would be handed from the object to itself.
+const OWN_NAMESPACE: &str = "--hub-namespace is where the add-on of this cluster itself lies: name the namespace that the hub has for \
+                             this cluster, or another server with --hub-kubeconfig";
+
+/// What was typed about the status of ObservabilityAddons.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Observability add-ons")]
+pub(super) struct ObservabilityArgs {
+    /// Namespace of this cluster on the hub, where the status of its add-on is shown as well [default: nowhere]
+    #[arg(long, value_name = "NAMESPACE", env = "HUB_NAMESPACE", hide_env_values = true, value_parser = label)]
+    hub_namespace: Option<String>,
+
+    /// How the hub is reached; read again when it changes, and when the hub refuses what it says [default: it is this cluster]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "HUB_KUBECONFIG",
+        hide_env_values = true,
+        requires = "hub_namespace"
+    )]
+    hub_kubeconfig: Option<PathBuf>,
+
+    /// Service of Prometheus, as NAMESPACE/NAME: where it is missing, metrics are not supported [default: none is asked for]
+    #[arg(long, value_name = "SERVICE", value_parser = object, conflicts_with = "no_endpoint_operator")]
+    prometheus_service: Option<(String, String)>,
+
+    /// Say nothing of the collectors' Deployments and of what is switched off: another program does
+    #[arg(long)]
+    no_endpoint_operator: bool,
+
+    /// Which names reasons and conditions of add-ons have
+    #[arg(long, value_enum, default_value_t)]
+    vocabulary: VocabularyName,
+}
+
+impl ObservabilityArgs {
+    /// What the flags mean.
+    ///
+    /// # Errors
+    /// When the add-on would be shown in the place where it lies.
+    pub(super) fn settings(&self) -> Result<Settings, Fault> {
+        if self.hub_kubeconfig.is_none() && self.hub_namespace.as_deref() == Some(SPOKE_NAMESPACE) {
+            return Err(Fault::usage(OWN_NAMESPACE));
+        }
+        let hub = self.hub_namespace.clone().map(|namespace| {
+            let kubeconfig = self.hub_kubeconfig.clone();
+            HubSettings { namespace, kubeconfig }
+        });
+        let prometheus = self.prometheus_service.clone();
+        let endpoint = (!self.no_endpoint_operator).then_some(EndpointSettings { prometheus });
+        Ok(Settings { hub, endpoint, ..Settings::new(self.vocabulary.vocabulary()) })
+    }
+}

@@ -1,0 +1,132 @@
+//! A test case with everything it needs, and how it is run: plainly, with coverage recorded, and again with all
+//! values recorded when it failed.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use admit_policy::PolicySet;
+use admit_policy::manifest::Position;
+use admit_policy::recording::{Keep, Recording};
+use admit_policy::suite::crd::{self, CrdCase, Variant};
+use admit_policy::suite::{self, Case, CaseResult, Outcome};
+
+use super::coverage::{Ledger, Places};
+use super::definitions::Tested;
+use super::values;
+use crate::cli::render::suites::{CaseReport, RuleValues};
+
+/// A case that can be run.
+#[derive(Debug)]
+pub(super) struct PreparedCase {
+    pub(super) name: String,
+    pub(super) place: Position,
+    pub(super) test: Test,
+}
+
+/// The test and what it is run against.
+#[derive(Debug)]
+pub(super) enum Test {
+    Policies {
+        case: Box<Case>,
+        loaded: Arc<Loaded>,
+        /// `FILE:LINE` of the new object.
+        object: String,
+    },
+    Definition {
+        case: Box<CrdCase>,
+        tested: Arc<[Arc<Tested>]>,
+    },
+}
+
+/// A set, and the places of its expressions where these are asked for.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) set: PolicySet,
+    pub(super) places: Option<Places>,
+}
+
+impl PreparedCase {
+    pub(super) fn run(&self, ledger: Option<&Ledger>) -> CaseReport {
+        let start = Instant::now();
+        let (expected, mut result) = match &self.test {
+            Test::Policies { case, loaded, object } => {
+                (case.expect.outcome, advised(against_policies(case, loaded, ledger), object))
+            }
+            Test::Definition { case, tested } => (case.expected(), against_definitions(case, tested, ledger)),
+        };
+        let duration = start.elapsed();
+        let rules = if result.passed() { Vec::new() } else { self.deciding(&mut result) };
+        CaseReport { name: self.name.clone(), place: self.place, expected, result, rules, duration }
+    }
+
+    /// Run again with all values, and with the reasons why policies were not asked, which ordinary runs do not pay for.
+    fn deciding(&self, result: &mut CaseResult) -> Vec<RuleValues> {
+        let recording = Recording::new(Keep::TRACES);
+        let (_, observed) = self.observed(&recording);
+        result.missed = observed.missed;
+        values::deciding(&recording.finish(), result)
+    }
+
+    /// The same, and what every expression did is added to `recording`.
+    pub(super) fn run_recorded(&self, recording: &Recording) -> CaseReport {
+        let start = Instant::now();
+        let (expected, result) = self.observed(recording);
+        let duration = start.elapsed();
+        CaseReport {
+            name: self.name.clone(),
+            place: self.place,
+            expected,
+            result,
+            rules: Vec::new(),
+            duration,
+        }
+    }
+
+    /// Under one definition only, where there are several: the first that differs, else the first.
+    fn observed(&self, recording: &Recording) -> (Outcome, CaseResult) {
+        match &self.test {
+            Test::Policies { case, loaded, object } => {
+                let result = suite::run_recorded(case, &loaded.set, recording);
+                (case.expect.outcome, advised(result, object))
+            }
+            Test::Definition { case, tested } => {
+                let differs = |tested: &&Arc<Tested>| !crd::run(case, &[&tested.variant], None).passed();
+                let variant = tested.iter().find(differs).or(tested.first()).map(|tested| &tested.variant);
+                (case.expected(), crd::run(case, variant.as_slice(), Some(recording)))
+            }
+        }
+    }
+}
+
+/// The result with what its author can do about an object that no server takes.
+fn advised(mut result: CaseResult, object: &str) -> CaseResult {
+    if result.refused {
+        result.notes.push(format!(
+            "a server refuses the object at {object}, and asks no policy: complete it, or expect `outcome: deny` with the \
+             `message` or `field` of the refusal"
+        ));
+    }
+    result
+}
+
+fn against_policies(case: &Case, loaded: &Loaded, ledger: Option<&Ledger>) -> CaseResult {
+    let (Some(ledger), Some(places)) = (ledger, &loaded.places) else { return suite::run(case, &loaded.set) };
+    let recording = Recording::new(Keep::COVERAGE);
+    let result = suite::run_recorded(case, &loaded.set, &recording);
+    ledger.add(places, &recording.finish());
+    result
+}
+
+fn against_definitions(case: &CrdCase, tested: &[Arc<Tested>], ledger: Option<&Ledger>) -> CaseResult {
+    if let Some(ledger) = ledger {
+        for tested in tested {
+            if let Some(places) = &tested.places {
+                let recording = Recording::new(Keep::COVERAGE);
+                crd::run(case, &[&tested.variant], Some(&recording));
+                ledger.add(places, &recording.finish());
+            }
+        }
+    }
+    let variants: Vec<&Variant> = tested.iter().map(|tested| &tested.variant).collect();
+    crd::run(case, &variants, None)
+}

@@ -1,0 +1,42 @@
+//! Runs one case of a suite and records its evaluation, for `admit explain`.
+
+use std::path::Path;
+
+use admit_policy::recording::Recording;
+
+use super::discover;
+use super::prepare::SuiteLoader;
+use crate::cli::process::Fault;
+use crate::cli::render::suites::CaseReport;
+
+/// Runs one case of a suite, and adds what its expressions did to `recording`. No `name` is needed where there is only
+/// one case.
+///
+/// # Errors
+/// What keeps the suite from being run, or when the case is not told from the others.
+pub(in crate::cli) fn one(
+    suite: &Path,
+    crds: Option<&Path>,
+    name: Option<&str>,
+    recording: &Recording,
+) -> Result<CaseReport, Fault> {
+    let file = suite.display();
+    let sources = discover::sources(&[suite.to_owned()], crds.is_some())?;
+    let [source] = sources.as_slice() else {
+        return Err(Fault::usage(format!("`{file}` has several suites; name one")));
+    };
+    let cases = SuiteLoader::new(crds, None, None).prepare(source)?.cases;
+    let mut wanted = cases.iter().filter(|case| name.is_none_or(|name| case.name == name));
+    match (wanted.next(), wanted.next()) {
+        (Some(case), None) => Ok(case.run_recorded(recording)),
+        (found, _) => {
+            let problem = match (name, found) {
+                (Some(name), None) => format!("no case of `{file}` is called `{name}`"),
+                (Some(name), Some(_)) => format!("several cases of `{file}` are called `{name}`"),
+                (None, _) => format!("`{file}` has {} cases", cases.len()),
+            };
+            let names: Vec<String> = cases.iter().map(|case| format!("\n  {}", case.name)).collect();
+            Err(Fault::usage(format!("{problem}; --case takes one of{}", names.concat())))
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Schedules retries: objects that failed, each after a backoff of its own, and objects that their operator may still
+//! report. Pure.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::EVERY;
+use crate::controllers::kit::wait::GrowingWait;
+
+/// Waits of one that failed: twice as long each time.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+
+/// By name.
+#[derive(Debug, Default)]
+pub(super) struct Retries(BTreeMap<String, Due>);
+
+/// When to try again, and why.
+#[derive(Debug)]
+struct Due {
+    wait: GrowingWait,
+    at: Instant,
+    /// Empty for one that has not failed.
+    error: String,
+}
+
+impl Due {
+    fn at(at: Instant) -> Self {
+        Self { wait: GrowingWait::new(FIRST_WAIT, EVERY), at, error: String::new() }
+    }
+}
+
+impl Retries {
+    /// Whether the time of `name` has not come.
+    pub(super) fn is_waited_for(&self, name: &str, now: Instant) -> bool {
+        self.0.get(name).is_some_and(|due| due.at > now)
+    }
+
+    /// Looks at `name` again at `at`; nothing is wrong with it.
+    pub(super) fn wait(&mut self, name: &str, at: Instant) {
+        self.0.insert(name.to_owned(), Due::at(at));
+    }
+
+    /// Tries `name` again after a wait that grows. Whether it failed in another way than before.
+    pub(super) fn failed(&mut self, name: &str, error: &str, now: Instant) -> bool {
+        let due = self.0.entry(name.to_owned()).or_insert_with(|| Due::at(now));
+        due.at = now + due.wait.grow();
+        let is_new = due.error != error;
+        error.clone_into(&mut due.error);
+        is_new
+    }
+
+    pub(super) fn forget(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+
+    /// Forgets all that are not `wanted`.
+    pub(super) fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
+        self.0.retain(|name, _| wanted(name));
+    }
+
+    /// When the next one is due.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.0.values().map(|due| due.at).min()
+    }
+
+    /// Those that failed, with what was wrong last.
+    pub(super) fn failing(&self) -> impl Iterator<Item = (&str, &str)> {
+        let failing = self.0.iter().filter(|(_, due)| !due.error.is_empty());
+        failing.map(|(name, due)| (name.as_str(), due.error.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_is_tried_again_after_ever_longer_waits_of_at_most_a_minute() {
+        let (mut later, mut now) = (Retries::default(), Instant::now());
+        assert!(!later.is_waited_for("dns", now));
+        for bound in [1, 2, 4, 8, 16, 32, 60, 60] {
+            later.failed("dns", "refused", now);
+            let wait = later.next().unwrap() - now;
+            assert!(
+                wait >= Duration::from_millis(bound * 500) && wait <= Duration::from_secs(bound),
+                "{wait:?}"
+            );
+            assert!(later.is_waited_for("dns", now) && !later.is_waited_for("dns", now + wait));
+            now += wait;
+        }
+        later.forget("dns");
+        assert_eq!(later.next(), None);
+    }
+
+    #[test]
+    fn a_failure_is_new_when_it_is_another_one() {
+        let (mut later, now) = (Retries::default(), Instant::now());
+        let told = ["refused", "refused", "gone"].map(|error| later.failed("dns", error, now));
+        assert_eq!(told, [true, false, true]);
+        later.wait("young", now);
+        assert_eq!(later.failing().collect::<Vec<_>>(), [("dns", "gone")]);
+        later.keep(|name| name == "young");
+        assert_eq!((later.failing().count(), later.next()), (0, Some(now)));
+    }
+}

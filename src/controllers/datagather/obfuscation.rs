@@ -1,0 +1,88 @@
+//! Prepares the obfuscation of network data in archives, and stores the table that translates it back.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::api::{DeleteParams, ObjectMeta, PostParams};
+use tracing::warn;
+
+use super::execute::RunContext;
+use super::plan::GatherRequest;
+use super::settings::ObfuscationSettings;
+use crate::gather::cluster::{self, Names};
+use crate::gather::obfuscate::{Obfuscator, Rules};
+use crate::telemetry::with_causes;
+
+const TRANSLATION_SECRET: &str = "obfuscation-translation-table";
+
+/// What a record's network facts are to be hidden with.
+#[derive(Default)]
+pub(super) struct Obfuscation {
+    pub(super) obfuscator: Option<Obfuscator>,
+    /// Names were to be hidden, and nobody says what the cluster is called.
+    pub(super) names_unknown: bool,
+}
+
+/// # Errors
+/// When the cluster may have names that cannot be read.
+pub(super) async fn rules(workshop: &RunContext, request: &GatherRequest) -> Result<Obfuscation, String> {
+    let config = workshop.config().await.map_err(|error| format!("{error}; it might ask for obfuscation"))?;
+    if !request.obfuscate && !config.obfuscate {
+        return Ok(Obfuscation::default());
+    }
+    let ObfuscationSettings { always: _, networks: further, base_domain, api_host } =
+        &workshop.settings.obfuscation;
+    let told = match cluster::names(&workshop.client).await {
+        Ok(names) => names,
+        Err(error) if base_domain.is_some() => {
+            warn!(%error, "only the names that were configured are hidden");
+            Names::default()
+        }
+        // The cluster may have names, which an archive would show.
+        Err(error) => return Err(format!("{error}; grant the right to get it, or give --base-domain")),
+    };
+    let mut networks = cluster::networks(&workshop.client).await;
+    networks.extend(further);
+    let both = |told: Option<String>, given: &Option<String>| told.into_iter().chain(given.clone()).collect();
+    let rules = Rules {
+        networks,
+        base_domains: both(told.base_domain, base_domain),
+        api_hosts: both(told.api_host, api_host),
+    };
+    let names_unknown = rules.base_domains.is_empty();
+    let obfuscator = Obfuscator::new(&rules).map_err(|error| error.to_string())?;
+    Ok(Obfuscation { obfuscator: Some(obfuscator), names_unknown })
+}
+
+/// Stores the table that leads from stand-ins back to addresses, in place of the last run's. Without it the archive
+/// is still good: its readers only cannot ask the cluster's administrators about an address.
+pub(super) async fn keep_translation(
+    workshop: &RunContext,
+    table: BTreeMap<String, String>,
+) -> Option<(String, String)> {
+    if table.is_empty() {
+        return None;
+    }
+    let namespace = &workshop.settings.namespace;
+    let secrets: Api<Secret> = Api::namespaced(workshop.client.clone(), namespace);
+    let secret = Secret {
+        metadata: ObjectMeta { name: Some(TRANSLATION_SECRET.to_owned()), ..ObjectMeta::default() },
+        string_data: Some(table),
+        ..Secret::default()
+    };
+    match secrets.delete(TRANSLATION_SECRET, &DeleteParams::default()).await {
+        Ok(_) => {}
+        Err(kube::Error::Api(status)) if status.code == 404 => {}
+        Err(error) => {
+            warn!(error = with_causes(&error), namespace, "old table of obfuscated addresses stays")
+        }
+    }
+    match secrets.create(&PostParams::default(), &secret).await {
+        Ok(_) => Some((namespace.clone(), TRANSLATION_SECRET.to_owned())),
+        Err(error) => {
+            warn!(error = with_causes(&error), namespace, "the table of obfuscated addresses is not kept");
+            None
+        }
+    }
+}

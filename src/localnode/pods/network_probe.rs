@@ -1,0 +1,224 @@
+//! One probe over the network: a connection, or a request of HTTP, in the words of a kubelet where it fails.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request, header};
+use http_body_util::Empty;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Probe};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::pod_status::ADDRESS;
+
+/// How a kubelet introduces itself.
+const AGENT: &str = "kube-probe/1.36";
+
+/// What of a probe this machine does not know, if anything.
+pub(super) fn unknown(probe: &Probe) -> Option<&'static str> {
+    if probe.http_get.as_ref().is_some_and(is_tls) {
+        return Some("httpGet.scheme");
+    }
+    probe.grpc.is_some().then_some("grpc")
+}
+
+pub(super) fn is_tls(get: &HTTPGetAction) -> bool {
+    get.scheme.as_deref() == Some("HTTPS")
+}
+
+/// Asks as `agent`: the code of the answer, or why there was none.
+pub(super) async fn get(
+    get: &HTTPGetAction,
+    container: &Container,
+    agent: &'static str,
+) -> Result<u16, String> {
+    request(get, &url(get, port(&get.port, container)?), agent).await
+}
+
+/// Probes once; why it failed.
+pub(super) async fn ask(probe: &Probe, container: &Container, within: Duration) -> Result<(), String> {
+    if unknown(probe).is_some() {
+        return Ok(());
+    }
+    if let Some(get) = &probe.http_get {
+        let url = url(get, port(&get.port, container)?);
+        let late = |_| {
+            format!("Get {url:?}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
+        };
+        let code = timeout(within, request(get, &url, AGENT)).await.map_err(late)??;
+        return if (200..400).contains(&code) {
+            Ok(())
+        } else {
+            Err(format!("HTTP probe failed with statuscode: {code}"))
+        };
+    }
+    if let Some(tcp) = &probe.tcp_socket {
+        let address = joined(tcp.host.as_deref(), port(&tcp.port, container)?);
+        let late = |_| format!("dial tcp {address}: i/o timeout");
+        return timeout(within, TcpStream::connect(&address))
+            .await
+            .map_err(late)?
+            .map(drop)
+            .map_err(|error| dialled(&address, &error));
+    }
+    Ok(())
+}
+
+fn joined(host: Option<&str>, port: u16) -> String {
+    let host = host.filter(|host| !host.is_empty()).unwrap_or(ADDRESS);
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+fn dialled(address: &str, error: &std::io::Error) -> String {
+    let why = match error.kind() {
+        std::io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
+        _ => error.to_string(),
+    };
+    format!("dial tcp {address}: {why}")
+}
+
+fn url(get: &HTTPGetAction, port: u16) -> String {
+    let path = get.path.as_deref().unwrap_or_default();
+    format!("http://{}/{}", joined(get.host.as_deref(), port), path.strip_prefix('/').unwrap_or(path))
+}
+
+/// A port by number, or by the name that the container gives it.
+fn port(port: &IntOrString, container: &Container) -> Result<u16, String> {
+    let number = match port {
+        IntOrString::Int(number) => Some(*number),
+        IntOrString::String(name) => name.parse().ok().or_else(|| {
+            let ports = container.ports.iter().flatten();
+            ports.into_iter().find(|port| port.name.as_ref() == Some(name)).map(|port| port.container_port)
+        }),
+    };
+    let number = number.and_then(|number| u16::try_from(number).ok()).filter(|number| *number > 0);
+    number.ok_or_else(|| match port {
+        IntOrString::Int(number) => format!("invalid port number: {number}"),
+        IntOrString::String(name) => format!("couldn't find port: {name}"),
+    })
+}
+
+/// A request; the code of its answer.
+async fn request(get: &HTTPGetAction, url: &str, agent: &'static str) -> Result<u16, String> {
+    let failed = |error: &dyn Display| format!("Get {url:?}: {error}");
+    let uri: http::Uri = url.parse().map_err(|error| failed(&error))?;
+    let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
+    let stream =
+        TcpStream::connect(&authority).await.map_err(|error| failed(&dialled(&authority, &error)))?;
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(|error| failed(&error))?;
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let mut request = Request::get(path).body(Empty::<Bytes>::new()).map_err(|error| failed(&error))?;
+    let headers = request.headers_mut();
+    headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
+    headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    if let Ok(host) = HeaderValue::try_from(&authority) {
+        headers.insert(header::HOST, host);
+    }
+    for asked in get.http_headers.iter().flatten() {
+        let header = HeaderName::try_from(&asked.name).ok().zip(HeaderValue::try_from(&asked.value).ok());
+        headers.extend(header.map(|(name, value)| (Some(name), value)));
+    }
+    let answering = sender.send_request(request);
+    tokio::pin!(answering);
+    let answer = tokio::select! {
+        answer = &mut answering => answer.map_err(|error| failed(&error))?,
+        // The answer may have come with the end.
+        ended = connection => answering.await.map_err(|_| {
+            failed(&ended.err().map_or_else(|| "EOF".to_owned(), |error| error.to_string()))
+        })?,
+    };
+    Ok(answer.status().as_u16())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    const WITHIN: Duration = Duration::from_secs(5);
+
+    fn probe(value: serde_json::Value) -> Probe {
+        serde_json::from_value(value).unwrap()
+    }
+
+    /// Answers one request with `head`; what was asked.
+    async fn answering(head: &'static str) -> (u16, tokio::task::JoinHandle<String>) {
+        let listener = TcpListener::bind((ADDRESS, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let task = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut asked = vec![0; 4096];
+            let read = stream.read(&mut asked).await.unwrap();
+            stream.write_all(head.as_bytes()).await.unwrap();
+            String::from_utf8_lossy(&asked[..read]).into_owned()
+        });
+        (port, task)
+    }
+
+    #[tokio::test]
+    async fn an_answer_passes_up_to_399_and_is_asked_for_as_the_probe_says() {
+        let container: Container =
+            serde_json::from_value(json!({"name": "c", "ports": [{"name": "web", "containerPort": 1}]}))
+                .unwrap();
+        let (port, asked) = answering("HTTP/1.1 204 No Content\r\n\r\n").await;
+        let asks = probe(
+            json!({"httpGet": {"path": "/ready?x=1", "port": port, "httpHeaders": [{"name": "Host", "value": "other"}, {"name": "A", "value": "b"}]}}),
+        );
+        assert_eq!(ask(&asks, &container, WITHIN).await, Ok(()));
+        let asked = asked.await.unwrap();
+        assert!(asked.starts_with("GET /ready?x=1 HTTP/1.1\r\n"), "{asked}");
+        assert!(asked.contains("host: other\r\n") && asked.contains("a: b\r\n"), "{asked}");
+        assert!(asked.contains("user-agent: kube-probe/1.36\r\n"), "{asked}");
+
+        let (port, _asked) = answering("HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n").await;
+        let asks = probe(json!({"httpGet": {"port": port}}));
+        let told = ask(&asks, &container, WITHIN).await;
+        assert_eq!(told, Err("HTTP probe failed with statuscode: 503".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn what_fails_is_said_in_the_words_of_a_kubelet() {
+        let container: Container =
+            serde_json::from_value(json!({"name": "c", "ports": [{"name": "web", "containerPort": 1}]}))
+                .unwrap();
+        let free = TcpListener::bind((ADDRESS, 0)).await.unwrap().local_addr().unwrap().port();
+        let refused = format!("dial tcp 127.0.0.1:{free}: connect: connection refused");
+        let tcp = probe(json!({"tcpSocket": {"port": free}}));
+        assert_eq!(ask(&tcp, &container, WITHIN).await, Err(refused.clone()));
+        let http = probe(json!({"httpGet": {"port": free, "path": "x"}}));
+        let told = Err(format!("Get \"http://127.0.0.1:{free}/x\": {refused}"));
+        assert_eq!(ask(&http, &container, WITHIN).await, told);
+        let unnamed = probe(json!({"tcpSocket": {"port": "none"}}));
+        assert_eq!(ask(&unnamed, &container, WITHIN).await, Err("couldn't find port: none".to_owned()));
+        let named = probe(json!({"tcpSocket": {"port": "web"}}));
+        let told = Err("dial tcp 127.0.0.1:1: connect: connection refused".to_owned());
+        assert_eq!(ask(&named, &container, WITHIN).await, told);
+
+        let silent = TcpListener::bind((ADDRESS, 0)).await.unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let http = probe(json!({"httpGet": {"port": port}}));
+        let told = ask(&http, &container, Duration::from_millis(50)).await.unwrap_err();
+        assert!(told.contains("Client.Timeout exceeded while awaiting headers"), "{told}");
+        let tcp = probe(json!({"tcpSocket": {"port": port}}));
+        assert_eq!(ask(&tcp, &container, WITHIN).await, Ok(()));
+    }
+
+    #[test]
+    fn what_this_machine_does_not_know_is_named() {
+        assert_eq!(unknown(&probe(json!({"grpc": {"port": 1}}))), Some("grpc"));
+        assert_eq!(
+            unknown(&probe(json!({"httpGet": {"port": 1, "scheme": "HTTPS"}}))),
+            Some("httpGet.scheme")
+        );
+        assert_eq!(unknown(&probe(json!({"httpGet": {"port": 1, "scheme": "HTTP"}}))), None);
+    }
+}
