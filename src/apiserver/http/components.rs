@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::accept::Accepted;
-use super::{Failure, resource};
+use super::{Failure, presentation};
 use crate::call::{Call, Query};
 use crate::status::Refusal;
 
@@ -36,7 +36,7 @@ pub(super) async fn answer(
             json!({"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": items})
         }
     };
-    Ok(resource::shown_as(call, query, accepted, &document))
+    Ok(presentation::shown_as(call, query, accepted, &document))
 }
 
 async fn status(name: &str, port: Option<u16>) -> Value {

@@ -13,6 +13,7 @@ mod impersonation;
 mod nonresource;
 mod path;
 mod pod_log;
+mod presentation;
 mod resource;
 mod respond;
 mod reviews;

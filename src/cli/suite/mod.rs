@@ -176,19 +176,19 @@ impl TestArgs {
         let covers = self.coverage || self.coverage_lcov.is_some() || self.coverage_html.is_some();
         let ledger = (covers || self.require_tests).then(Ledger::default);
         let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
-        let workshop = SuiteLoader::new(self.crds.as_deref(), pattern, ledger).loading(load_options);
-        let mut report = runner::run(&workshop, &sources, self.fail_fast);
+        let loader = SuiteLoader::new(self.crds.as_deref(), pattern, ledger).loading(load_options);
+        let mut report = runner::run(&loader, &sources, self.fail_fast);
         if let Some(pattern) = self.run.as_ref().filter(|_| report.is_empty()) {
             return Err(Fault::usage(format!("no case matches `{pattern}`")));
         }
-        if let Some(ledger) = workshop.ledger().filter(|_| self.require_tests) {
+        if let Some(ledger) = loader.ledger().filter(|_| self.require_tests) {
             report.untested = untested::untested(&self.paths, ledger)?;
         }
         self.tell(&report);
-        if let Some(ledger) = workshop.ledger() {
+        if let Some(ledger) = loader.ledger() {
             self.tell_coverage(ledger)?;
         }
-        Ok((report.exit(), workshop.used()))
+        Ok((report.exit(), loader.used()))
     }
 
     fn tell(&self, report: &Report) {

@@ -15,13 +15,13 @@ use crate::cli::render::suites::{CaseReport, Report, SuiteReport};
 const WAVE: usize = 2;
 
 /// Runs the cases of `sources`; with `fail_fast` up to the first that fails.
-pub(super) fn run(workshop: &SuiteLoader, sources: &[Source], fail_fast: bool) -> Report {
+pub(super) fn run(loader: &SuiteLoader, sources: &[Source], fail_fast: bool) -> Report {
     let mut suites = Vec::with_capacity(sources.len());
     // What a wave tests is kept until the next one is prepared: suites side by side often test the same.
     let mut kept: Vec<PreparedCase> = Vec::new();
     let progress = Progress::of(Some(sources.len()), "testing");
     for wave in sources.chunks(WAVE * parallel::workers()) {
-        let (reports, used) = run_wave(workshop, wave, fail_fast);
+        let (reports, used) = run_wave(loader, wave, fail_fast);
         wave.iter().for_each(|_| progress.step());
         drop(std::mem::replace(&mut kept, used));
         let failed = reports.iter().any(|report| report.exit() != Exit::Expected);
@@ -34,13 +34,13 @@ pub(super) fn run(workshop: &SuiteLoader, sources: &[Source], fail_fast: bool) -
 }
 
 fn run_wave(
-    workshop: &SuiteLoader,
+    loader: &SuiteLoader,
     sources: &[Source],
     fail_fast: bool,
 ) -> (Vec<SuiteReport>, Vec<PreparedCase>) {
     let prepare = |index: usize| {
         let start = Instant::now();
-        let source = sources.get(index).map(|source| (source.file.as_str(), workshop.prepare(source)));
+        let source = sources.get(index).map(|source| (source.file.as_str(), loader.prepare(source)));
         let (file, prepared) = source.unwrap_or(("", Ok(Prepared::default())));
         let mut report = SuiteReport::new(file);
         let Prepared { cases, warnings } = prepared.unwrap_or_else(|fault| {
@@ -58,7 +58,7 @@ fn run_wave(
     let cases: Vec<PreparedCase> = cases.into_iter().flatten().collect();
     let results = ordered(
         cases.len(),
-        |index| cases.get(index).map(|case| case.run(workshop.ledger())),
+        |index| cases.get(index).map(|case| case.run(loader.ledger())),
         |result| fail_fast && result.as_ref().is_some_and(|result| !result.result.passed()),
     );
     let stopped = results.len() < cases.len();

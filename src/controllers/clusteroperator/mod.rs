@@ -11,6 +11,21 @@
 //! Guarantees: a ClusterOperator is created and primed once; what an operator has written is never overwritten,
 //! whatever races; a failure with one does not delay the others, and nothing waits for this controller. A deleted
 //! ClusterOperator is created again within a minute.
+//!
+//! | module | decides | may use |
+//! |---|---|---|
+//! | `crd` | the Rust type of ClusterOperator, which the kit reports in | none of these |
+//! | `payload` | which ClusterOperators a payload announces | crd |
+//! | `fetch` | first stage: the payload from disk, and the ClusterOperators as last watched | crd |
+//! | `plan` | the next step for one ClusterOperator. Pure | crd, payload |
+//! | `apply` | how a ClusterOperator is created | crd, payload, plan |
+//! | `status` | its first status, written once | crd, payload, plan |
+//! | `retries` | when an object that failed is tried again | none of these |
+//! | `notices` | events and log lines, each once | crd, plan |
+//! | `counts` | metrics, under the names of the cluster version operator | crd, plan |
+//! | `primer` | the pass over the payload, while this process leads | apply, counts, crd, fetch, notices, payload, plan, retries, status |
+//! | `health` | whether the ClusterOperators of a payload are healthy | crd, payload |
+//! | `wait` | how long a command waits for that | crd, fetch, health, payload |
 
 mod apply;
 pub mod counts;
@@ -37,7 +52,8 @@ use self::crd::ClusterOperator;
 use self::payload::{Inclusion, PayloadError, Source};
 use self::primer::Primer;
 use super::kit::clock::Clock;
-use super::kit::manager::{Definition, Member};
+use super::kit::definition::Definition;
+use super::kit::manager::Member;
 use super::kit::operator::Operator;
 
 /// Under which it is counted, logged and chosen.

@@ -1,15 +1,11 @@
 //! The connector backends: Strimzi objects, or Kafka Connect itself. The decisions of a pass do not depend on which
 //! is used.
 
-use std::sync::Arc;
-
 use futures::future::BoxFuture;
-use kube::Client;
 
+use super::Error;
 use super::connector::{Found, Wanted};
 use super::crd::CyndiPipeline;
-use super::strimzi::Strimzi;
-use super::{Error, Settings};
 use crate::telemetry::Secrets;
 
 /// What is done, and when that is known.
@@ -36,12 +32,4 @@ pub(super) trait Connectors: Send + Sync {
 
     /// Removes one. That it is gone already is as good.
     fn delete<'a>(&'a self, pipeline: &'a CyndiPipeline, name: &'a str) -> Done<'a>;
-}
-
-/// Those that the settings name.
-pub(super) fn of(settings: &Settings, client: &Client) -> Arc<dyn Connectors> {
-    match &settings.connect {
-        Some(connect) => Arc::new(connect.clone().of(client, settings.fence.clone())),
-        None => Arc::new(Strimzi::new(client.clone())),
-    }
 }

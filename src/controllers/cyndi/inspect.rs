@@ -12,7 +12,7 @@ use super::secret_refs::SecretRefs;
 use super::state::State;
 use super::validation_controller::compare;
 use super::verdict::Verdict;
-use super::{Context, Counts, Error, Settings, backend};
+use super::{Context, Counts, Error, Settings};
 use crate::controllers::kit::events::Events;
 
 /// The plan of the next pass.
@@ -88,7 +88,7 @@ async fn alone(
     let pipelines: Api<CyndiPipeline> = Api::namespaced(client.clone(), namespace);
     let object = pipelines.get(name).await?;
     let context = Context {
-        connectors: backend::of(&settings, &client),
+        connectors: settings.connectors(&client),
         events: Events::new(client.clone(), "admit-cyndi"),
         client,
         settings,

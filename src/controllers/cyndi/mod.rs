@@ -15,6 +15,39 @@
 //! leaves one table and one connector for each version that runs or is shown, and drops only tables that are ours; an
 //! unavailable database, or a broken stream, is not a failed validation; no text contains a password. Uses kit,
 //! telemetry and the HTTP client of gather, and no other controller.
+//!
+//! | module | decides | may use |
+//! |---|---|---|
+//! | `crd` | CyndiPipeline as Rust types | none of these |
+//! | `names` | names of tables, connectors and versions. Pure | none of these |
+//! | `hash` | hashes of configurations | none of these |
+//! | `merge` | the comparison of two sorted streams of ids | none of these |
+//! | `copy` | ids out of a binary COPY | none of these |
+//! | `scram` | the verifier that PostgreSQL stores for a password | none of these |
+//! | `connector_config` | the configuration of a connector, which may hold credentials. Pure | none of these |
+//! | `config` | the configuration of a pipeline, in its layers | connector_config, crd, hash |
+//! | `tls` | TLS to databases | config |
+//! | `sql` | SQL statements, and which of users may run. Pure | config, crd, names |
+//! | `state` | the state of a pipeline, out of its object. Pure | crd, names |
+//! | `connector` | the connector that fills a table, and how an existing one differs | config, connector_config, crd, names |
+//! | `backend` | what every backend of connectors can do | connector, crd |
+//! | `strimzi` | connectors as objects of Strimzi | backend, connector, crd |
+//! | `connect` | connectors by the REST interface of Kafka Connect | backend, connector, connector_config, crd, names |
+//! | `settings` | the settings of the controllers, and the backend that they choose | backend, connect, strimzi |
+//! | `database` | connections: a pool for each Secret | config, copy, merge, sql, tls |
+//! | `verdict` | whether a table is valid, by thresholds. Pure | merge |
+//! | `plan` | the steps of a pass. Pure | config, connector, crd, names, state |
+//! | `fetch` | first stage: what a pipeline depends on | config, connect, connector, crd, database, plan |
+//! | `tables` | tables created and dropped, the view switched | database, names, plan, sql |
+//! | `apply` | last stage: carries out the plan, writes the status | connector, crd, fetch, names, plan, sql |
+//! | `validation` | the comparison of a table with the inventory | copy, database, merge, sql, tables, verdict |
+//! | `first_login` | the password that an application gets at its first login | config, crd, database, fetch, scram |
+//! | `secret_refs` | which Secrets each pipeline reads | none of these |
+//! | `counts` | metrics, under the names of upstream | plan, verdict |
+//! | `pipeline_controller` | what a pipeline consists of, until it is removed | connect, crd, database, fetch, plan |
+//! | `validation_controller` | when tables are compared, and what is reported | config, crd, fetch, names, plan, sql, state, validation, verdict |
+//! | `service` | the two controllers and their watches | config, connector, counts, crd, database, pipeline_controller, secret_refs, settings, state, strimzi, validation_controller |
+//! | `inspect` | what the next pass would do, for commands that only look | counts, crd, database, fetch, plan, secret_refs, settings, state, validation_controller, verdict |
 
 mod apply;
 mod backend;

@@ -22,11 +22,12 @@ use super::settings::Settings;
 use super::state::VALID;
 use super::strimzi;
 use super::validation_controller::Validating;
-use super::{Context, Counts, FINALIZER, backend};
+use super::{Context, Counts, FINALIZER};
 use crate::controllers::kit::controller::{Controller, Surroundings};
+use crate::controllers::kit::definition::Definition;
 use crate::controllers::kit::events::Events;
 use crate::controllers::kit::key::Key;
-use crate::controllers::kit::manager::{Definition, Member, Term};
+use crate::controllers::kit::manager::{Member, Term};
 use crate::controllers::kit::operator::Operator;
 
 /// The names of the two controllers.
@@ -52,7 +53,7 @@ pub fn members(client: &Client, settings: &Settings) -> [Member; 2] {
                 counts: counts.clone(),
                 pools: Arc::clone(&pools),
                 uses: uses.clone(),
-                connectors: backend::of(&settings, &client),
+                connectors: settings.connectors(&client),
                 objects,
             };
             Arc::new(context)

@@ -1,6 +1,12 @@
 //! The settings of the controllers of CyndiPipelines.
 
+use std::sync::Arc;
+
+use kube::Client;
+
+use super::backend::Connectors;
 use super::connect::Connect;
+use super::strimzi::Strimzi;
 use crate::controllers::kit::clock::Clock;
 use crate::controllers::kit::fence::Fence;
 
@@ -29,6 +35,16 @@ impl Default for Settings {
             connect: None,
             fence: None,
             clock: Clock::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// The connectors of the backend that is set.
+    pub(super) fn connectors(&self, client: &Client) -> Arc<dyn Connectors> {
+        match &self.connect {
+            Some(connect) => Arc::new(connect.clone().of(client, self.fence.clone())),
+            None => Arc::new(Strimzi::new(client.clone())),
         }
     }
 }

@@ -35,14 +35,16 @@ pub async fn apply(
         Prepared::Gather(request) => {
             let activity = Activity::Gathering(Progress::default());
             let (permit, slot) = context.runs.prepare(&key, activity);
-            let workshop = context.workshop.clone();
-            context.pool.submit(slot.run(move |sink| execute::gather(workshop, key.uid, request, sink)))?;
+            let run_context = context.run_context.clone();
+            context
+                .pool
+                .submit(slot.run(move |sink| execute::gather(run_context, key.uid, request, sink)))?;
             Some(permit)
         }
         Prepared::Report { request_id } => {
             let (permit, slot) = context.runs.prepare(&key, Activity::Reporting(None));
-            let workshop = context.workshop.clone();
-            context.pool.submit(slot.run(move |sink| execute::report(workshop, request_id, sink)))?;
+            let run_context = context.run_context.clone();
+            context.pool.submit(slot.run(move |sink| execute::report(run_context, request_id, sink)))?;
             Some(permit)
         }
         Prepared::CreateJob => {

@@ -3,174 +3,45 @@
 //! Each step reports its own outcome only; a failed step ends the run. Nothing here writes a status.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use jiff::Timestamp;
-use kube::Client;
-use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
 use super::active_runs::Sink;
-use super::config::{Config, ConfigError};
-use super::counts::Counts;
 use super::instructions::{self, Instructions};
 use super::obfuscation::{self, Obfuscation};
 use super::plan::GatherRequest;
+use super::run_context::RunContext;
 use super::run_state::{ProcessOutcome, Recorded, ReportOutcome, UploadOutcome};
-use super::settings::{ADVISOR, Settings};
 use crate::gather::archive::{Archive, ProcessFacts};
 use crate::gather::collect::{Row, Verdict, collect};
 use crate::gather::recorder::Recorder;
 use crate::gather::select::{Selection, select};
 use crate::gather::spool::Spool;
-use crate::gather::store::{ArchiveStore, Published, StoreError};
-use crate::gather::tunnel::TransportSetupError;
-use crate::gather::upload::{
-    ConcurrencyLimit, EndpointError, Endpoints, Ingress, Outlet, ReportError, TokenSource,
-};
-use crate::gather::{self, GATHERERS, cluster};
+use crate::gather::store::{Published, StoreError};
+use crate::gather::upload::{Ingress, ReportError};
+use crate::gather::{self, GATHERERS};
 use crate::telemetry::panic_text;
 
-/// Runs that ask the API server for everything at a time; others wait as `Running`.
-const GATHERING_AT_ONCE: usize = 2;
-
-/// Time between gatherings where nobody says it.
-pub(super) const INTERVAL: Duration = Duration::from_hours(2);
-
-/// The state that all runs share.
-pub struct RunContext {
-    pub client: Client,
-    pub settings: Settings,
-    pub store: ArchiveStore,
-    pub uploads: Option<Uploads>,
-    pub started: Instant,
-    pub counts: Counts,
-    gathering: Semaphore,
-    /// Shared by the uploads of all runs.
-    turns: ConcurrencyLimit,
-    /// Values of the cluster's configuration that were complained of last.
-    told: Mutex<Vec<String>>,
-}
-
-impl std::fmt::Debug for RunContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RunContext").field("settings", &self.settings).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for Uploads {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Uploads").field("endpoints", &self.endpoints).finish_non_exhaustive()
-    }
-}
-
-/// The upload settings, checked.
-pub struct Uploads {
-    pub outlet: Outlet,
-    pub endpoints: Endpoints,
-    pub token: TokenSource,
-    pub pacing: gather::upload::Pacing,
-}
-
-impl RunContext {
-    pub fn new(
-        client: Client,
-        settings: Settings,
-        store: ArchiveStore,
-        uploads: Option<Uploads>,
-        counts: Counts,
-    ) -> Self {
-        let gathering = Semaphore::new(GATHERING_AT_ONCE);
-        let (turns, told) = (ConcurrencyLimit::default(), Mutex::default());
-        Self { client, settings, store, uploads, started: Instant::now(), counts, gathering, turns, told }
-    }
-
-    /// What counts now. What of it is refused is told once.
-    pub(super) async fn config(&self) -> Result<Config, ConfigError> {
-        let config = Config::read(&self.client, &self.settings).await?;
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if *told != config.refused {
-            for refused in &config.refused {
-                warn!(refused, "a value of the configuration does not count");
-            }
-            told.clone_from(&config.refused);
-        }
-        Ok(config)
-    }
-
-    /// Where the token for uploads comes from, if anything is uploaded.
-    pub(super) fn token(&self, config: &Config) -> Option<TokenSource> {
-        let own = self.uploads.as_ref().map(|uploads| uploads.token.clone());
-        own.or_else(|| config.upload.as_ref().map(|_| TokenSource::pull_secret(self.client.clone())))
-    }
-
-    /// The upload client, once the cluster's id is known; none where nothing is uploaded.
-    pub(super) async fn ingress(&self, config: &Config) -> Result<Option<Ingress>, IngressError> {
-        let (Some(url), Some(token)) = (&config.upload, self.token(config)) else { return Ok(None) };
-        let settings = self.settings.upload.as_ref();
-        let (outlet, pacing) = match &self.uploads {
-            Some(Uploads { outlet, pacing, .. }) => (outlet.clone(), *pacing),
-            None => (self.settings.outlet(None)?, gather::upload::Pacing::default()),
-        };
-        let endpoints = match &self.uploads {
-            Some(uploads) if settings.is_some_and(|settings| settings.url == *url) => {
-                uploads.endpoints.clone()
-            }
-            _ => {
-                let advisor = settings.map_or(ADVISOR, |settings| &settings.advisor_url);
-                Endpoints::new(url, settings.and_then(|settings| settings.results_url.as_deref()), advisor)?
-            }
-        };
-        let cluster_id = match &self.settings.cluster_id {
-            Some(id) => id.clone(),
-            None => cluster::id(&self.client).await?,
-        };
-        Ok(Some(Ingress {
-            transport: outlet.transport(config.proxies.clone()),
-            endpoints: endpoints.with(config.status.clone(), config.report.clone()),
-            token,
-            cluster_id,
-            pacing,
-            turns: self.turns.clone(),
-        }))
-    }
-
-    /// The upload client as of now, and what is to be told where there is none to be had.
-    async fn current_ingress(&self) -> Result<Option<Ingress>, String> {
-        let config = self.config().await.map_err(|error| error.to_string())?;
-        self.ingress(&config).await.map_err(|error| error.to_string())
-    }
-}
-
-/// Why there is no upload client.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum IngressError {
-    #[error(transparent)]
-    Id(#[from] cluster::IdError),
-    #[error("upload URL: {0}")]
-    Endpoint(#[from] EndpointError),
-    #[error(transparent)]
-    Transport(#[from] TransportSetupError),
-}
-
 /// Runs the gathering of the object `uid` and everything that follows it. A panic is reported like any other failure.
-pub async fn gather(workshop: Arc<RunContext>, uid: String, request: GatherRequest, sink: Sink) {
-    let steps = AssertUnwindSafe(steps(&workshop, &uid, &request, &sink)).catch_unwind();
+pub async fn gather(run_context: Arc<RunContext>, uid: String, request: GatherRequest, sink: Sink) {
+    let steps = AssertUnwindSafe(steps(&run_context, &uid, &request, &sink)).catch_unwind();
     if let Err(panic) = steps.await {
         let reason = format!("the run panicked: {}", panic_text(panic.as_ref()));
         sink.progress(|progress| progress.recorded = Some(Err(reason)));
     }
-    let ended = workshop.settings.clock.now();
+    let ended = run_context.settings.clock.now();
     sink.progress(|progress| progress.ended = Some(ended));
 }
 
-async fn steps(workshop: &Arc<RunContext>, uid: &str, request: &GatherRequest, sink: &Sink) {
-    let gathered = workshop.settings.clock.now();
-    let instructions = instructions::ask(workshop).await;
+async fn steps(run_context: &Arc<RunContext>, uid: &str, request: &GatherRequest, sink: &Sink) {
+    let gathered = run_context.settings.clock.now();
+    let instructions = instructions::ask(run_context).await;
     sink.progress(|progress| progress.remote.clone_from(&instructions.outcome));
-    let (rows, recorded) = record(workshop, uid, request, instructions, gathered).await;
+    let (rows, recorded) = record(run_context, uid, request, instructions, gathered).await;
     let published = recorded.map(|(published, recorded)| {
         sink.progress(|progress| {
             progress.rows.clone_from(&rows);
@@ -189,15 +60,15 @@ async fn steps(workshop: &Arc<RunContext>, uid: &str, request: &GatherRequest, s
             return;
         }
     };
-    deliver(workshop, &published, gathered, sink).await;
+    deliver(run_context, &published, gathered, sink).await;
     drop(published);
-    if let Err(error) = workshop.store.prune(workshop.settings.keep_archives) {
+    if let Err(error) = run_context.store.prune(run_context.settings.keep_archives) {
         warn!(%error, "old archives stay");
     }
 }
 
-async fn deliver(workshop: &RunContext, archive: &Published, gathered: Timestamp, sink: &Sink) {
-    let ingress = match workshop.current_ingress().await {
+async fn deliver(run_context: &RunContext, archive: &Published, gathered: Timestamp, sink: &Sink) {
+    let ingress = match run_context.current_ingress().await {
         Ok(Some(ingress)) => ingress,
         Ok(None) => {
             return sink.progress(|progress| {
@@ -231,27 +102,27 @@ type Made = (Vec<Row>, Result<(Published, Recorded), String>);
 
 /// Collects, assembles and publishes the archive.
 async fn record(
-    workshop: &Arc<RunContext>,
+    run_context: &Arc<RunContext>,
     uid: &str,
     request: &GatherRequest,
     instructions: Instructions,
     now: Timestamp,
 ) -> Made {
-    let Ok(_turn) = workshop.gathering.acquire().await else {
+    let Ok(_turn) = run_context.gathering.acquire().await else {
         return (Vec::new(), Err("shutting down".to_owned()));
     };
-    let Obfuscation { obfuscator, names_unknown } = match obfuscation::rules(workshop, request).await {
+    let Obfuscation { obfuscator, names_unknown } = match obfuscation::rules(run_context, request).await {
         Ok(hiding) => hiding,
         Err(reason) => return (Vec::new(), Err(reason)),
     };
-    let keeper = match workshop.store.scratch() {
+    let keeper = match run_context.store.scratch() {
         Ok(file) => Recorder::new(Spool::new(file, obfuscator)),
         Err(error) => return (Vec::new(), Err(error.to_string())),
     };
     let remote = Arc::clone(&instructions.remote);
-    let rows = collected(workshop, request, instructions, &keeper, now).await;
-    let facts = ProcessFacts { memory_bytes: memory_bytes().await, uptime: workshop.started.elapsed() };
-    let (shop, owner) = (Arc::clone(workshop), uid.to_owned());
+    let rows = collected(run_context, request, instructions, &keeper, now).await;
+    let facts = ProcessFacts { memory_bytes: memory_bytes().await, uptime: run_context.started.elapsed() };
+    let (shop, owner) = (Arc::clone(run_context), uid.to_owned());
     let told = rows.clone();
     let written = tokio::task::spawn_blocking(move || {
         let spool = keeper.close().ok_or(StoreError::AlreadyClaimed)?;
@@ -268,7 +139,7 @@ async fn record(
     let recorded = Recorded {
         records: archive.records(),
         file: published.name(),
-        translation: obfuscation::keep_translation(workshop, archive.translation).await,
+        translation: obfuscation::keep_translation(run_context, archive.translation).await,
         names_unknown,
     };
     info!(uid, file = recorded.file, records = recorded.records, "archive written");
@@ -276,7 +147,7 @@ async fn record(
 }
 
 async fn collected(
-    workshop: &RunContext,
+    run_context: &RunContext,
     request: &GatherRequest,
     instructions: Instructions,
     keeper: &Recorder,
@@ -284,9 +155,9 @@ async fn collected(
 ) -> Vec<Row> {
     let Selection { gatherers, empty_groups, unknown: _ } = select(GATHERERS, &request.choices);
     let Settings { namespace_prefix, config_namespace, gatherer_concurrency, gather_every, .. } =
-        &workshop.settings;
+        &run_context.settings;
     let context = gather::Context {
-        client: workshop.client.clone(),
+        client: run_context.client.clone(),
         namespace_prefix: namespace_prefix.clone(),
         config_namespace: config_namespace.clone(),
         now,
@@ -306,8 +177,8 @@ async fn collected(
 }
 
 /// Downloads the report of `request_id`, again while it may still appear.
-pub async fn report(workshop: Arc<RunContext>, request_id: String, sink: Sink) {
-    let ingress = match workshop.current_ingress().await {
+pub async fn report(run_context: Arc<RunContext>, request_id: String, sink: Sink) {
+    let ingress = match run_context.current_ingress().await {
         Ok(Some(ingress)) => ingress,
         Ok(None) => return sink.report(ReportOutcome::Missing("no upload URL is configured".to_owned())),
         Err(reason) => return sink.report(ReportOutcome::Missing(reason)),
@@ -315,7 +186,7 @@ pub async fn report(workshop: Arc<RunContext>, request_id: String, sink: Sink) {
     let mut left = ingress.pacing.processing_retries;
     let outcome = loop {
         let answer = ingress.report(&request_id).await;
-        workshop.counts.received(answer.as_ref().map_or_else(ReportError::code, |_| 200));
+        run_context.counts.received(answer.as_ref().map_or_else(ReportError::code, |_| 200));
         match answer {
             Ok(report) => break ReportOutcome::Found(report),
             Err(error) if left == 0 || matches!(error, ReportError::Undecodable(_)) => {

@@ -5,9 +5,8 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::{Api, ResourceExt};
 
 use super::crd::{DataGather, State};
-use super::job::{self, JobView};
+use super::job::{self, JobView, PodSeen};
 use super::run_state::Activity;
-use super::service::PodSeen;
 use super::settings::RunnerKind;
 use super::{Context, Error};
 use crate::controllers::kit::key::Key;

@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::counts::Counts;
 use super::crd::{DataGather, DataGatherStatus, InsightsReport};
 use super::job;
-use super::plan::{ANALYSIS, RECORDED, REMOTE_AVAILABLE, REMOTE_VALID, UPLOADED};
+use super::run_conditions::{ANALYSIS, RECORDED, REMOTE_AVAILABLE, REMOTE_VALID, UPLOADED};
 use crate::controllers::kit::conditions::{Statement, Truth};
 use crate::controllers::kit::key::Key;
 use crate::controllers::kit::operator::{Aspect, Says};

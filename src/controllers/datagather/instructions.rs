@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use super::config::Config;
-use super::execute::RunContext;
+use super::run_context::RunContext;
 use super::run_state::RemoteOutcome;
 use crate::gather::remote::Remote;
 use crate::gather::upload::VersionTemplate;
@@ -29,12 +29,12 @@ pub(super) struct Instructions {
 }
 
 /// What counts now.
-pub(super) async fn ask(workshop: &RunContext) -> Instructions {
+pub(super) async fn ask(run_context: &RunContext) -> Instructions {
     // Whoever needs it next fails by it, and says so.
-    let Ok(config) = workshop.config().await else { return Instructions::default() };
-    let agents = workshop.settings.agents.clone().filter(|_| !config.no_agents);
+    let Ok(config) = run_context.config().await else { return Instructions::default() };
+    let agents = run_context.settings.agents.clone().filter(|_| !config.no_agents);
     let Some(endpoint) = &config.remote else { return Instructions { agents, ..Instructions::default() } };
-    let asked = timeout(PATIENCE, remote(workshop, &config, endpoint)).await;
+    let asked = timeout(PATIENCE, remote(run_context, &config, endpoint)).await;
     let message = || format!("no answer within {} s", PATIENCE.as_secs());
     let asked = asked.unwrap_or_else(|_| Err(RemoteOutcome::Unavailable { code: 0, message: message() }));
     match asked {
@@ -49,20 +49,20 @@ pub(super) async fn ask(workshop: &RunContext) -> Instructions {
 }
 
 async fn remote(
-    workshop: &RunContext,
+    run_context: &RunContext,
     config: &Config,
     endpoint: &VersionTemplate,
 ) -> Result<Remote, RemoteOutcome> {
     let unasked = |message| RemoteOutcome::Unavailable { code: 0, message };
-    let ingress = workshop.ingress(config).await.map_err(|error| unasked(error.to_string()))?;
+    let ingress = run_context.ingress(config).await.map_err(|error| unasked(error.to_string()))?;
     let ingress = ingress.ok_or_else(|| {
         unasked("it is asked for with the token for uploads, and no upload URL is configured".to_owned())
     })?;
-    let url = match &workshop.settings.release {
+    let url = match &run_context.settings.release {
         _ if !endpoint.names_version() => endpoint.of(""),
         Some(release) => endpoint.of(release),
         None => {
-            let version = cluster::version(&workshop.client).await;
+            let version = cluster::version(&run_context.client).await;
             endpoint.of(&version.map_err(|error| {
                 unasked(format!("cannot read the version of the cluster: {}", with_causes(&error)))
             })?)

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
+use k8s_openapi::api::core::v1::Pod;
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::crd::{DataGather, RelatedObject};
 use super::job_inputs::JobInputs;
 use super::settings::JobSettings;
+use crate::controllers::kit::pods::{Hindrance, hindrance};
 
 /// Label of gathering Jobs and their Pods.
 pub(super) const LABEL: &str = "insights-gathering";
@@ -57,6 +59,21 @@ pub enum JobView {
     },
     Succeeded,
     Failed(String),
+}
+
+/// What counts of a Pod.
+#[derive(Clone, Debug)]
+pub(super) struct PodSeen {
+    pub(super) job: String,
+    /// What keeps it from starting and seldom mends itself.
+    pub(super) lasting: Option<Hindrance>,
+}
+
+impl PodSeen {
+    pub(super) fn of(pod: &Pod) -> Self {
+        let job = pod.labels().get(JOB_NAME).cloned().unwrap_or_default();
+        Self { job, lasting: hindrance(pod).filter(|hindrance| !hindrance.passes) }
+    }
 }
 
 /// Reads a Job for the DataGather `uid`.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::config::{Config, ConfigError};
 use super::crd::DataGather;
-use super::execute::INTERVAL;
+use super::settings::INTERVAL;
 use super::{Context, Error};
 use crate::gather::tunnel::Proxies;
 use crate::gather::upload::TokenError;
@@ -99,7 +99,7 @@ pub(super) async fn hand(
     context: &Context,
     object: &DataGather,
 ) -> Result<Result<JobInputs, Unready>, Error> {
-    let config = match context.workshop.config().await {
+    let config = match context.run_context.config().await {
         Ok(config) => config,
         Err(error) => return Ok(Err(error.into())),
     };
@@ -116,7 +116,7 @@ pub(super) async fn hand(
         owner_references: object.controller_owner_ref(&()).map(|owner| vec![owner]),
         ..ObjectMeta::default()
     };
-    if let Some(source) = context.workshop.token(&config) {
+    if let Some(source) = context.run_context.token(&config) {
         let token = match source.read().await {
             Ok(token) => token,
             Err(error) => return Ok(Err(error.into())),

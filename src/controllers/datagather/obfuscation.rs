@@ -7,8 +7,8 @@ use kube::Api;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use tracing::warn;
 
-use super::execute::RunContext;
 use super::plan::GatherRequest;
+use super::run_context::RunContext;
 use super::settings::ObfuscationSettings;
 use crate::gather::cluster::{self, Names};
 use crate::gather::obfuscate::{Obfuscator, Rules};
@@ -26,14 +26,15 @@ pub(super) struct Obfuscation {
 
 /// # Errors
 /// When the cluster may have names that cannot be read.
-pub(super) async fn rules(workshop: &RunContext, request: &GatherRequest) -> Result<Obfuscation, String> {
-    let config = workshop.config().await.map_err(|error| format!("{error}; it might ask for obfuscation"))?;
+pub(super) async fn rules(run_context: &RunContext, request: &GatherRequest) -> Result<Obfuscation, String> {
+    let config =
+        run_context.config().await.map_err(|error| format!("{error}; it might ask for obfuscation"))?;
     if !request.obfuscate && !config.obfuscate {
         return Ok(Obfuscation::default());
     }
     let ObfuscationSettings { always: _, networks: further, base_domain, api_host } =
-        &workshop.settings.obfuscation;
-    let told = match cluster::names(&workshop.client).await {
+        &run_context.settings.obfuscation;
+    let told = match cluster::names(&run_context.client).await {
         Ok(names) => names,
         Err(error) if base_domain.is_some() => {
             warn!(%error, "only the names that were configured are hidden");
@@ -42,7 +43,7 @@ pub(super) async fn rules(workshop: &RunContext, request: &GatherRequest) -> Res
         // The cluster may have names, which an archive would show.
         Err(error) => return Err(format!("{error}; grant the right to get it, or give --base-domain")),
     };
-    let mut networks = cluster::networks(&workshop.client).await;
+    let mut networks = cluster::networks(&run_context.client).await;
     networks.extend(further);
     let both = |told: Option<String>, given: &Option<String>| told.into_iter().chain(given.clone()).collect();
     let rules = Rules {
@@ -58,14 +59,14 @@ pub(super) async fn rules(workshop: &RunContext, request: &GatherRequest) -> Res
 /// Stores the table that leads from stand-ins back to addresses, in place of the last run's. Without it the archive
 /// is still good: its readers only cannot ask the cluster's administrators about an address.
 pub(super) async fn keep_translation(
-    workshop: &RunContext,
+    run_context: &RunContext,
     table: BTreeMap<String, String>,
 ) -> Option<(String, String)> {
     if table.is_empty() {
         return None;
     }
-    let namespace = &workshop.settings.namespace;
-    let secrets: Api<Secret> = Api::namespaced(workshop.client.clone(), namespace);
+    let namespace = &run_context.settings.namespace;
+    let secrets: Api<Secret> = Api::namespaced(run_context.client.clone(), namespace);
     let secret = Secret {
         metadata: ObjectMeta { name: Some(TRANSLATION_SECRET.to_owned()), ..ObjectMeta::default() },
         string_data: Some(table),

@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use tracing::warn;
 
 use super::crd::{DataGather, DataGatherStatus, State};
-use super::plan::ANALYSIS;
+use super::run_conditions::ANALYSIS;
 use super::run_conditions::{self, go_duration};
 use super::{Context, Error};
 use crate::controllers::kit::conditions::{self, Truth};

@@ -44,7 +44,7 @@ pub(super) enum PeriodicError {
 /// # Errors
 /// [`PeriodicError`], also where an upload is wanted and there is no token for it.
 pub(super) async fn round(context: Arc<Context>) -> Result<Duration, PeriodicError> {
-    let config = context.workshop.config().await?;
+    let config = context.run_context.config().await?;
     let Some(every) = config.every else { return Ok(UNTIL_WOKEN) };
     let spec = asked_for(&context, &config).await?;
     let Some(spec) = spec else {
@@ -80,7 +80,7 @@ async fn asked_for(context: &Context, config: &Config) -> Result<Option<DataGath
         context.health.asked_for(Some(&Disabled::ByConfiguration));
         return Ok(None);
     };
-    if let Some(token) = context.workshop.token(config)
+    if let Some(token) = context.run_context.token(config)
         && let Err(error) = token.read().await
     {
         context.health.asked_for(Some(&Disabled::NoToken(error.to_string())));

@@ -18,19 +18,13 @@ use kube::{Resource, ResourceExt};
 use super::crd::{DataGather, DataGatherStatus, DataPolicy, GathererState, State};
 use super::fetch::Fetched;
 use super::job::{self, JobView, MAX_NAME, PATIENCE};
+use super::run_conditions::{ANALYSIS, PROCESSED, RECORDED, UPLOADED};
 use super::run_state::{Activity, Progress};
 use super::{periodic, run_conditions};
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 use crate::controllers::kit::events::Notice;
 use crate::gather::gatherer::Gatherer;
 use crate::gather::select::{Choice, Selection, select};
-
-pub const RECORDED: &str = "DataRecorded";
-pub const UPLOADED: &str = "DataUploaded";
-pub const PROCESSED: &str = "DataProcessed";
-pub const ANALYSIS: &str = "AnalysisAvailable";
-pub const REMOTE_AVAILABLE: &str = "RemoteConfigurationAvailable";
-pub const REMOTE_VALID: &str = "RemoteConfigurationValid";
 
 /// What is said of a DataGather whose volume this process cannot mount.
 const NEEDS_A_JOB: &str =

@@ -10,12 +10,18 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use super::crd::{
     DataGatherStatus, GathererStatus, HealthCheck, HealthCheckState, InsightsReport, RelatedObject,
 };
-use super::plan::{ANALYSIS, PROCESSED, RECORDED, REMOTE_AVAILABLE, REMOTE_VALID, UPLOADED};
 use super::run_state::{ProcessOutcome, Progress, Recorded, RemoteOutcome, ReportOutcome, UploadOutcome};
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 use crate::controllers::kit::events::Notice;
 use crate::gather::collect::{Row, Verdict};
 use crate::gather::upload::Report;
+
+pub const RECORDED: &str = "DataRecorded";
+pub const UPLOADED: &str = "DataUploaded";
+pub const PROCESSED: &str = "DataProcessed";
+pub const ANALYSIS: &str = "AnalysisAvailable";
+pub const REMOTE_AVAILABLE: &str = "RemoteConfigurationAvailable";
+pub const REMOTE_VALID: &str = "RemoteConfigurationValid";
 
 /// Rows and related objects that the schema takes.
 const MAX_ROWS: usize = 100;

@@ -19,22 +19,23 @@ pub use self::one::run_one;
 use super::active_runs::{Runs, Wakeups};
 use super::configuration_watch::{self, Changes};
 use super::crd::DataGather;
-use super::execute::{RunContext, Uploads};
 use super::health::{Disabled, Health};
+use super::job::{self, PodSeen};
 use super::operator_status::Copied;
 use super::plan::Rules;
+use super::run_context::{RunContext, Uploads};
 use super::{
-    Context, Counts, RunnerKind, Settings, TokenSettings, UploadSettings, job, periodic, prune, shutdown,
+    Context, Counts, RunnerKind, Settings, TokenSettings, UploadSettings, periodic, prune, shutdown,
     stale_jobs,
 };
 use crate::controllers::kit::cache::{Cache, slim_job};
 use crate::controllers::kit::controller::{Controller, Surroundings};
+use crate::controllers::kit::definition::Definition;
 use crate::controllers::kit::events::Events;
 use crate::controllers::kit::key::Key;
-use crate::controllers::kit::manager::{Definition, Member, Term};
+use crate::controllers::kit::manager::{Member, Term};
 use crate::controllers::kit::operator::Operator;
 use crate::controllers::kit::periodic::rounds;
-use crate::controllers::kit::pods::{Hindrance, hindrance};
 use crate::controllers::kit::tasks::{Driver, Supervisor, TaskError, pool};
 use crate::gather::GATHERERS;
 use crate::gather::store::StoreError;
@@ -105,8 +106,8 @@ pub fn member(client: Client, settings: Settings) -> Result<Member, RunError> {
 pub async fn run(client: Client, settings: Settings, shutdown: CancellationToken) -> Result<(), RunError> {
     let store = settings.archives()?;
     let uploads = uploads(&client, &settings)?;
-    let workshop = RunContext::new(client, settings, store, uploads, Counts::default());
-    work(workshop, Scope::All, Term::alone(shutdown)).await
+    let run_context = RunContext::new(client, settings, store, uploads, Counts::default());
+    work(run_context, Scope::All, Term::alone(shutdown)).await
 }
 
 /// Whose gatherings a process runs.
@@ -159,11 +160,11 @@ fn uploads(client: &Client, settings: &Settings) -> Result<Option<Uploads>, RunE
 }
 
 /// One term: from an empty registry of runs to the last part's end, and the last word on each run.
-async fn work(workshop: RunContext, scope: Scope, term: Term) -> Result<(), RunError> {
-    let client = workshop.client.clone();
+async fn work(run_context: RunContext, scope: Scope, term: Term) -> Result<(), RunError> {
+    let client = run_context.client.clone();
     let (pool, driver) = pool();
     let (runs, wakeups) = Runs::new();
-    let settings = &workshop.settings;
+    let settings = &run_context.settings;
     let rules = Rules {
         table: GATHERERS,
         jobs: match settings.runner {
@@ -174,7 +175,7 @@ async fn work(workshop: RunContext, scope: Scope, term: Term) -> Result<(), RunE
         reports: matches!(scope, Scope::All),
         always_obfuscate: settings.obfuscation.always,
     };
-    let health = Health::new(term.says.clone(), workshop.counts.clone());
+    let health = Health::new(term.says.clone(), run_context.counts.clone());
     if settings.gather_every.is_none() {
         health.asked_for(Some(&Disabled::ByFlag));
     }
@@ -184,7 +185,7 @@ async fn work(workshop: RunContext, scope: Scope, term: Term) -> Result<(), RunE
         copied: Copied::default(),
         changes: Changes::default(),
         known: Known::default(),
-        workshop: Arc::new(workshop),
+        run_context: Arc::new(run_context),
         rules,
         runs,
         pool,
@@ -281,21 +282,6 @@ pub(super) struct Known {
     /// Without what they are made of.
     pub(super) jobs: Cache<Job>,
     pub(super) pods: Cache<PodSeen>,
-}
-
-/// What counts of a Pod.
-#[derive(Clone, Debug)]
-pub(super) struct PodSeen {
-    pub(super) job: String,
-    /// What keeps it from starting and seldom mends itself.
-    pub(super) lasting: Option<Hindrance>,
-}
-
-impl PodSeen {
-    fn of(pod: &Pod) -> Self {
-        let job = pod.labels().get(job::JOB_NAME).cloned().unwrap_or_default();
-        Self { job, lasting: hindrance(pod).filter(|hindrance| !hindrance.passes) }
-    }
 }
 
 /// Whose gathering a Pod is: its Job has the name of the DataGather.

@@ -94,6 +94,9 @@ impl Settings {
     }
 }
 
+/// Time between gatherings where nobody says it.
+pub(super) const INTERVAL: Duration = Duration::from_hours(2);
+
 /// Base of the page that explains a recommendation of a cluster, where nothing else is said.
 pub(super) const ADVISOR: &str = "https://console.redhat.com/openshift/insights/advisor/clusters";
 

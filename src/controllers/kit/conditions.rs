@@ -7,7 +7,6 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use super::operator::crd::OperatorCondition;
 use crate::telemetry::{Outside, Secrets};
 
 /// The three values of a condition's status.
@@ -76,28 +75,6 @@ impl Shape for Condition {
             observed_generation: generation,
             last_transition_time: since,
         }
-    }
-}
-
-impl Shape for OperatorCondition {
-    fn type_(&self) -> &str {
-        &self.type_
-    }
-
-    fn status(&self) -> &str {
-        &self.status
-    }
-
-    fn since(&self) -> &Time {
-        &self.last_transition_time
-    }
-
-    /// A ClusterOperator has no spec, and so no generation to speak of.
-    fn stated(statement: Statement, since: Time, _generation: Option<i64>) -> Self {
-        let Statement { type_, truth, reason, message } = statement;
-        let (type_, status) = (type_.to_owned(), truth.as_str().to_owned());
-        let said = |text: String| Some(text).filter(|text| !text.is_empty());
-        Self { type_, status, last_transition_time: since, reason: said(reason), message: said(message) }
     }
 }
 

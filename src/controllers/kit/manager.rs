@@ -18,13 +18,14 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kube::{Client, Resource};
+use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
+use super::definition::Definition;
 use super::lease::{Election, Term as LeaseTerm, lead};
 use super::operator::{Operator, Says};
 use super::wait::GrowingWait;
@@ -37,41 +38,6 @@ const LONGEST_LOOK: Duration = Duration::from_secs(15);
 
 /// For all members to stop, together: below what a process waits for its parts, and what Kubernetes waits for a Pod.
 const STOPPING: Duration = Duration::from_secs(20);
-
-/// A kind that must be served before a controller can do anything.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Definition {
-    group: String,
-    version: String,
-    plural: String,
-}
-
-impl Definition {
-    #[must_use]
-    pub fn new(group: &str, version: &str, plural: &str) -> Self {
-        Self { group: group.to_owned(), version: version.to_owned(), plural: plural.to_owned() }
-    }
-
-    #[must_use]
-    pub fn of<K: Resource<DynamicType = ()>>() -> Self {
-        Self::new(&K::group(&()), &K::version(&()), &K::plural(&()))
-    }
-
-    pub(super) async fn is_served(&self, client: &Client) -> Result<bool, kube::Error> {
-        let listed = client.list_api_group_resources(&format!("{}/{}", self.group, self.version)).await;
-        match listed {
-            Ok(listed) => Ok(listed.resources.iter().any(|resource| resource.name == self.plural)),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-impl fmt::Display for Definition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}/{}", self.plural, self.group, self.version)
-    }
-}
 
 /// What a controller gets for one term of leadership.
 #[derive(Clone, Debug)]

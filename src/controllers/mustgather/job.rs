@@ -30,6 +30,14 @@ pub const BACKOFF_LIMIT: i32 = 3;
 /// Longest name of a Job: its Pods carry it as a label.
 pub const MAX_NAME: usize = 63;
 
+/// What keeps a Job from being made.
+pub(super) enum NoJob {
+    /// For good.
+    Final(String),
+    /// Until somebody makes it.
+    Passing(String),
+}
+
 /// How the Job of a MustGather fares.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobView {

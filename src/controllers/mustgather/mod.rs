@@ -7,6 +7,21 @@
 //! Guarantees: one Job for one object, whenever a process is killed; a result is final; nothing is removed that does
 //! not belong to the object. Uses kit, gather and telemetry, and no other controller. Left to others: what is
 //! gathered, how an archive is uploaded, and who may ask for it (the policies).
+//!
+//! | module | decides | may use |
+//! |---|---|---|
+//! | `crd` | MustGather as Rust types | none of these |
+//! | `settings` | the settings | none of these |
+//! | `counts` | metrics, under the names of upstream | none of these |
+//! | `limit` | the time limit. Pure | none of these |
+//! | `job` | the Job: manifest, owner, progress. Pure | crd, settings |
+//! | `service` | the controller and its watches | counts, crd, job, settings |
+//! | `fetch` | first stage: reads what the plan depends on | crd, job, service |
+//! | `status` | what the status says. Pure | crd, fetch |
+//! | `obfuscation` | what the Job is told to obfuscate. Pure | crd, fetch, job |
+//! | `plan` | second stage: the next step. Pure | crd, fetch, job, limit, obfuscation, settings, status |
+//! | `apply` | third stage: creates the Job | crd, fetch, job, plan |
+//! | `finish` | last stage: writes the status, cleans up | apply, crd, fetch, plan, status |
 
 pub mod apply;
 mod counts;

@@ -2,8 +2,7 @@
 
 use super::crd::{MustGatherSpec, Obfuscate, PersistentVolume};
 use super::fetch::ObfuscationView;
-use super::job::Obfuscation;
-use super::plan::Lack;
+use super::job::{NoJob, Obfuscation};
 use crate::gather::must::clean::Cleaner;
 use crate::gather::obfuscate::rules::Ruleset;
 
@@ -11,22 +10,22 @@ use crate::gather::obfuscate::rules::Ruleset;
 const MAX_RULES: usize = 64 * 1024;
 
 /// What the Job is told to hide.
-pub(super) fn ordered(view: &ObfuscationView) -> Result<Obfuscation, Lack> {
+pub(super) fn ordered(view: &ObfuscationView) -> Result<Obfuscation, NoJob> {
     let rules = match &view.rules {
         None => None,
-        Some(Err(missing)) => return Err(Lack::Passing(missing.clone())),
+        Some(Err(missing)) => return Err(NoJob::Passing(missing.clone())),
         Some(Ok(text)) if text.len() > MAX_RULES => {
-            return Err(Lack::Final(format!("rules of obfuscation have {MAX_RULES} bytes at most")));
+            return Err(NoJob::Final(format!("rules of obfuscation have {MAX_RULES} bytes at most")));
         }
         Some(Ok(text)) => {
             let ruleset = Ruleset::parse(text).map_err(|error| error.to_string());
             let usable =
                 ruleset.and_then(|rules| Cleaner::new(&rules, &[]).map_err(|error| error.to_string()));
-            usable.map_err(|error| Lack::Final(format!("Obfuscation validation failed: {error}")))?;
+            usable.map_err(|error| NoJob::Final(format!("Obfuscation validation failed: {error}")))?;
             Some(text.clone())
         }
     };
-    let domains = view.domains.clone().map_err(Lack::Passing)?;
+    let domains = view.domains.clone().map_err(NoJob::Passing)?;
     Ok(Obfuscation { rules, domains })
 }
 

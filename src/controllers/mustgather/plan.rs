@@ -15,7 +15,7 @@ use kube::ResourceExt;
 
 use super::crd::{MustGather, MustGatherStatus, Phase};
 use super::fetch::{Fetched, Inputs, Login, SecretView};
-use super::job::{self, Creation, JobView, manifest};
+use super::job::{self, Creation, JobView, NoJob, manifest};
 use super::settings::Settings;
 use super::status::{self, STUCK};
 use super::{FINALIZER, limit, obfuscation};
@@ -130,14 +130,6 @@ fn phase(object: &MustGather) -> Option<Phase> {
     object.status.as_ref().and_then(|status| status.status)
 }
 
-/// What keeps a Job from being made.
-pub(super) enum Lack {
-    /// For good.
-    Final(String),
-    /// Until somebody makes it.
-    Passing(String),
-}
-
 /// Makes the Job, or says what hinders.
 fn begin(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Plan<Prepared> {
     match created(fetched, inputs, settings) {
@@ -151,8 +143,8 @@ fn begin(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Plan<Prepar
             };
             Plan { status, notices: vec![notice], ..Plan::of(Prepared::Create(Box::new(created))) }
         }
-        Err(Lack::Final(reason)) => ended((fetched, settings), Phase::Failed, &reason),
-        Err(Lack::Passing(reason)) => {
+        Err(NoJob::Final(reason)) => ended((fetched, settings), Phase::Failed, &reason),
+        Err(NoJob::Passing(reason)) => {
             let status = status::next(fetched, Phase::None, "", Some(&reason));
             let notices = if status.is_some() { vec![warning(reason)] } else { Vec::new() };
             Plan { status, notices, again: Some(LOOK_AGAIN), ..Plan::of(Prepared::Nothing) }
@@ -160,7 +152,7 @@ fn begin(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Plan<Prepar
     }
 }
 
-fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Created, Lack> {
+fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Created, NoJob> {
     let Fetched { object, now, .. } = fetched;
     let Inputs { account, secret, cluster, hiding, image } = inputs;
     let rules = &settings.rules;
@@ -168,17 +160,18 @@ fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Cr
     contradictions(object)?;
     let name = job::place(object, rules.job_namespace.as_deref()).1;
     if name.len() > job::MAX_NAME {
-        return Err(Lack::Final(format!(
+        return Err(NoJob::Final(format!(
             "the name has {} characters, and a Job of it at most {}",
             name.len(),
             job::MAX_NAME
         )));
     }
-    let limit = limit::parse(spec.must_gather_timeout.as_deref().unwrap_or_default()).map_err(Lack::Final)?;
+    let limit =
+        limit::parse(spec.must_gather_timeout.as_deref().unwrap_or_default()).map_err(NoJob::Final)?;
     if !account {
         let reason =
             format!("Service Account validation failed: there is no ServiceAccount {}", spec.account());
-        return Err(Lack::Final(reason));
+        return Err(NoJob::Final(reason));
     }
     let own = spec.proxy_config.clone().unwrap_or_default();
     let own = Proxies { http: own.http_proxy, https: own.https_proxy, none: own.no_proxy };
@@ -189,53 +182,53 @@ fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Cr
     // The Job reads those of the Secret itself.
     let known_hosts = if keys.is_some() { None } else { settings.known_hosts.clone() };
     let hiding = hiding.as_ref().map(obfuscation::ordered).transpose()?;
-    let failed = |why: String| Lack::Final(format!("ImageStream validation failed: {why}"));
+    let failed = |why: String| NoJob::Final(format!("ImageStream validation failed: {why}"));
     let image = image.clone().transpose().map_err(failed)?;
     let creation = Creation { now: *now, proxies, limit, known_hosts, hiding, image };
-    let job = manifest(object, &creation, rules).map_err(|error| Lack::Final(error.to_string()))?;
+    let job = manifest(object, &creation, rules).map_err(|error| NoJob::Final(error.to_string()))?;
     Ok(Created { job, copy: rules.job_namespace.is_some() && spec.sftp().is_some(), preflight })
 }
 
 /// Both spellings of one thing say nothing clear.
-fn contradictions(object: &MustGather) -> Result<(), Lack> {
+fn contradictions(object: &MustGather) -> Result<(), NoJob> {
     let spec = &object.spec;
     let named = spec.service_account_ref.as_ref().is_some_and(|named| !named.name.is_empty());
     let later = spec.service_account_name.as_ref().is_some_and(|name| !name.is_empty());
     if named && later {
-        return Err(Lack::Final("serviceAccountRef and serviceAccountName are both set".to_owned()));
+        return Err(NoJob::Final("serviceAccountRef and serviceAccountName are both set".to_owned()));
     }
     if let Some(reason) = obfuscation::impossible(spec) {
-        return Err(Lack::Final(reason.to_owned()));
+        return Err(NoJob::Final(reason.to_owned()));
     }
     let gather = spec.gather_spec.clone().unwrap_or_default();
     if spec.additional_config.as_ref().is_some_and(|config| config.audit) && spec.gather_spec.is_some() {
-        return Err(Lack::Final("additionalConfig and gatherSpec are both set".to_owned()));
+        return Err(NoJob::Final("additionalConfig and gatherSpec are both set".to_owned()));
     }
     if gather.since.is_some() && gather.since_time.is_some() {
-        return Err(Lack::Final("only one of since or sinceTime may be specified".to_owned()));
+        return Err(NoJob::Final("only one of since or sinceTime may be specified".to_owned()));
     }
     if spec.audit() && spec.image_stream_ref.is_some() {
-        return Err(Lack::Final(
+        return Err(NoJob::Final(
             "audit mode is only supported with the default must-gather image".to_owned(),
         ));
     }
     if spec.audit() && !gather.command.is_empty() {
-        return Err(Lack::Final("audit mode cannot be combined with custom gather commands".to_owned()));
+        return Err(NoJob::Final("audit mode cannot be combined with custom gather commands".to_owned()));
     }
     Ok(())
 }
 
 /// The credentials, where something is uploaded.
-fn login<'s>(object: &MustGather, secret: Option<&'s SecretView>) -> Result<Option<&'s Login>, Lack> {
+fn login<'s>(object: &MustGather, secret: Option<&'s SecretView>) -> Result<Option<&'s Login>, NoJob> {
     let Some(sftp) = object.spec.sftp() else { return Ok(None) };
     let name = &sftp.case_management_account_secret_ref.name;
     match secret {
         None | Some(SecretView::Missing) => {
-            Err(Lack::Passing(format!("there is no Secret {name}: it is waited for")))
+            Err(NoJob::Passing(format!("there is no Secret {name}: it is waited for")))
         }
-        Some(SecretView::Lacks(key)) => {
-            Err(Lack::Final(format!("Secret validation failed: Secret {name} has no {key}, or an empty one")))
-        }
+        Some(SecretView::Lacks(key)) => Err(NoJob::Final(format!(
+            "Secret validation failed: Secret {name} has no {key}, or an empty one"
+        ))),
         Some(SecretView::Whole(login)) => Ok(Some(login)),
     }
 }
@@ -246,9 +239,9 @@ fn server(
     login: &Login,
     proxies: &Proxies,
     settings: &Settings,
-) -> Result<Option<Sftp>, Lack> {
+) -> Result<Option<Sftp>, NoJob> {
     let Some(sftp) = object.spec.sftp() else { return Ok(None) };
-    let failed = |error: &dyn std::fmt::Display| Lack::Final(format!("SFTP validation failed: {error}"));
+    let failed = |error: &dyn std::fmt::Display| NoJob::Final(format!("SFTP validation failed: {error}"));
     let host = sftp.host.parse().map_err(|error| failed(&error))?;
     let proxy = proxies.to_sftp(&host).map_err(|error| failed(&error))?;
     let keys = login.known_hosts.as_ref().or(settings.known_hosts.as_ref());

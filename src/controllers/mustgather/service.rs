@@ -17,9 +17,10 @@ use super::settings::Settings;
 use super::{Context, Counts, FINALIZER, NAME};
 use crate::controllers::kit::cache::{Cache, slim_job};
 use crate::controllers::kit::controller::{Controller, Surroundings};
+use crate::controllers::kit::definition::Definition;
 use crate::controllers::kit::events::Events;
 use crate::controllers::kit::key::Key;
-use crate::controllers::kit::manager::{Definition, Member, Term};
+use crate::controllers::kit::manager::{Member, Term};
 use crate::controllers::kit::operator::Operator;
 use crate::controllers::kit::pods::{Hindrance, hindrance};
 

@@ -13,6 +13,21 @@
 //! whole list, fenced by resourceVersion. Names, order and transitions are data, in [`vocabulary`]; what follows from
 //! them is pure, in [`aggregate`] and [`report`]. There is no policy on how the standard condition may change: a
 //! level-triggered controller skips states, and would be locked out by such a policy for ever.
+//!
+//! | module | decides | may use |
+//! |---|---|---|
+//! | `crd` | ObservabilityAddon as Rust types | none of these |
+//! | `vocabulary` | names, order and transitions of conditions, as data | none of these |
+//! | `aggregate` | one condition out of those of the components. Pure | vocabulary |
+//! | `failures` | when failures of forwarding are reported. Pure | vocabulary |
+//! | `report` | the condition of a component, for collectors | crd, vocabulary |
+//! | `last_seen` | the add-on as last reconciled | crd |
+//! | `counts` | metrics | crd, vocabulary |
+//! | `changes` | which changes are reconciled | aggregate, crd, vocabulary |
+//! | `endpoint` | the conditions of collectors, as the endpoint operator reports them | crd, report, vocabulary |
+//! | `reconcile` | the add-on of this cluster | aggregate, changes, counts, crd, endpoint, last_seen, vocabulary |
+//! | `hub` | the object on the hub, and the way there | counts, crd, last_seen |
+//! | `service` | the controllers and their watches | changes, counts, crd, endpoint, hub, last_seen, reconcile, vocabulary |
 
 pub mod aggregate;
 mod changes;

@@ -21,9 +21,10 @@ use super::reconcile::Reconciler;
 use super::vocabulary::Vocabulary;
 use crate::controllers::kit::clock::Clock;
 use crate::controllers::kit::controller::{Controller, Surroundings};
+use crate::controllers::kit::definition::Definition;
 use crate::controllers::kit::events::Events;
 use crate::controllers::kit::key::Key;
-use crate::controllers::kit::manager::{Definition, Member, Term};
+use crate::controllers::kit::manager::{Member, Term};
 use crate::controllers::kit::operator::{Operator, Says};
 
 /// The controller's name in metrics, logs and on the command line.

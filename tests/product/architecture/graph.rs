@@ -5,7 +5,7 @@ use std::fs;
 
 use super::heads::Table;
 use super::paths::{Path, named, re_exports};
-use super::{HEADS, SOON, is_test};
+use super::{HEADS, is_test};
 use crate::repository::{SourceFile, root, rust_files};
 
 /// The crate roots and heads of folders, which stand in no table of their own.
@@ -33,9 +33,7 @@ impl Sources {
         let outer = self.modules("src");
         let controllers =
             self.modules("src/controllers").into_iter().map(|name| format!("src/controllers/{name}/mod.rs"));
-        let soon = SOON.iter().map(|head| (*head).to_owned()).chain(controllers);
-        let soon = soon.filter(|head| self.text(head).contains("| may use |"));
-        let heads = HEADS.iter().map(|head| (*head).to_owned()).chain(soon);
+        let heads = HEADS.iter().map(|head| (*head).to_owned()).chain(controllers);
         let tables = heads.map(|head| Table::read(&head, self.text(&head), &outer));
         let (tables, wrong): (Vec<_>, Vec<_>) = tables.partition(Result::is_ok);
         let wrong: Vec<_> = wrong.into_iter().filter_map(Result::err).collect();

@@ -5,8 +5,9 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use admit::controllers::kit::definition::Definition;
 use admit::controllers::kit::lease::Election;
-use admit::controllers::kit::manager::{Definition, Manager, ManagerError, Member, Term};
+use admit::controllers::kit::manager::{Manager, ManagerError, Member, Term};
 use admit::controllers::kit::observe::Observed;
 use http::Method;
 use tokio::time::{Instant, sleep};

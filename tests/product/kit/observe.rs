@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use admit::controllers::kit::manager::{Definition, Manager, Member, Term};
+use admit::controllers::kit::definition::Definition;
+use admit::controllers::kit::manager::{Manager, Member, Term};
 use admit::controllers::kit::observe::Observed;
 use http::Request;
 use http_body_util::BodyExt as _;

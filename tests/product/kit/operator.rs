@@ -4,7 +4,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use admit::controllers::kit::conditions::{Statement, Truth};
-use admit::controllers::kit::manager::{Definition, Manager, Member, Term};
+use admit::controllers::kit::definition::Definition;
+use admit::controllers::kit::manager::{Manager, Member, Term};
 use admit::controllers::kit::operator::{Aspect, Operator, Says};
 use http::Method;
 use serde_json::{Value, json};

@@ -13,8 +13,9 @@ use crate::support::cluster::PATIENCE;
 
 // README begins
 use admit::controllers::kit::controller::{Controller, Failure, Next, Reconcile, Surroundings};
+use admit::controllers::kit::definition::Definition;
 use admit::controllers::kit::events::Events;
-use admit::controllers::kit::manager::{Definition, Member, Term};
+use admit::controllers::kit::manager::{Member, Term};
 use admit::controllers::kit::retry::{Remedy, remedy};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};

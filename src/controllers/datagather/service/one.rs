@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{RunError, Scope, uploads, work};
 use crate::controllers::datagather::crd::DataGather;
-use crate::controllers::datagather::execute::RunContext;
+use crate::controllers::datagather::run_context::RunContext;
 use crate::controllers::datagather::{Counts, Settings};
 use crate::controllers::kit::manager::Term;
 
@@ -26,7 +26,7 @@ pub async fn run_one(
 ) -> Result<(), RunError> {
     let store = settings.archives()?;
     let uploads = uploads(&client, &settings)?;
-    let workshop = RunContext::new(client.clone(), settings, store, uploads, Counts::default());
+    let run_context = RunContext::new(client.clone(), settings, store, uploads, Counts::default());
     let stop = shutdown.child_token();
     let ended = async {
         let ended = end_of(client, name).await;
@@ -34,7 +34,7 @@ pub async fn run_one(
         ended
     };
     let (worked, ended) =
-        tokio::join!(work(workshop, Scope::One(name.to_owned()), Term::alone(stop.clone())), async {
+        tokio::join!(work(run_context, Scope::One(name.to_owned()), Term::alone(stop.clone())), async {
             tokio::select! {
                 ended = ended => ended,
                 () = stop.cancelled() => Ok(()),

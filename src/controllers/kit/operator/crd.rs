@@ -5,6 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 
+use crate::controllers::kit::conditions::{Shape, Statement};
+
 /// Nothing to set: a ClusterOperator only reports.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[kube(
@@ -41,6 +43,28 @@ pub struct OperatorCondition {
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+}
+
+impl Shape for OperatorCondition {
+    fn type_(&self) -> &str {
+        &self.type_
+    }
+
+    fn status(&self) -> &str {
+        &self.status
+    }
+
+    fn since(&self) -> &Time {
+        &self.last_transition_time
+    }
+
+    /// A ClusterOperator has no spec, and so no generation to speak of.
+    fn stated(statement: Statement, since: Time, _generation: Option<i64>) -> Self {
+        let Statement { type_, truth, reason, message } = statement;
+        let (type_, status) = (type_.to_owned(), truth.as_str().to_owned());
+        let said = |text: String| Some(text).filter(|text| !text.is_empty());
+        Self { type_, status, last_transition_time: since, reason: said(reason), message: said(message) }
+    }
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -19,8 +19,8 @@ use super::crd::{
 use super::statements::{Said, Says};
 use crate::controllers::kit::clock::Clock;
 use crate::controllers::kit::conditions::{self, Truth};
+use crate::controllers::kit::definition::Definition;
 use crate::controllers::kit::events::{Events, Notice};
-use crate::controllers::kit::manager::Definition;
 use crate::controllers::kit::retry::{Remedy, remedy};
 use crate::controllers::kit::status::{self, WriteError};
 use crate::controllers::kit::wait::GrowingWait;

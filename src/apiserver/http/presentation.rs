@@ -1,0 +1,85 @@
+//! The form in which an object or a list is shown: whole, as a Table, or as metadata alone.
+
+use admit_apimachinery::go;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::accept::{Accepted, Form};
+use super::respond;
+use crate::call::{Call, Query};
+use crate::registry::Answer;
+use crate::status::Refusal;
+use crate::table;
+
+/// An object or list that was read, in the form that was asked for.
+pub(super) fn shown_as(call: &Call, query: &Query, accepted: &Accepted, object: &Value) -> Response {
+    let form = presented(call, query, accepted, object);
+    respond::document(200, form.as_ref().unwrap_or(object), accepted)
+}
+
+pub(super) fn shown(call: &Call, query: &Query, accepted: &Accepted, answer: &Answer) -> Response {
+    let form = presented(call, query, accepted, &answer.object);
+    respond::document(answer.code, form.as_ref().unwrap_or(&answer.object), accepted)
+}
+
+/// The object or list as a Table or as metadata, when that was asked for. A Status is always shown whole.
+fn presented(call: &Call, query: &Query, accepted: &Accepted, object: &Value) -> Option<Value> {
+    if object.get("kind").and_then(Value::as_str) == Some("Status")
+        && object.get("apiVersion") == Some(&"v1".into())
+    {
+        return None;
+    }
+    match accepted.form() {
+        Form::Whole => None,
+        Form::Metadata(version, _) => Some(metadata_only(object, version)),
+        Form::Table(version) => {
+            let options =
+                table::Options { include: include(query), version, headers: true, now: call.clock.now() };
+            let mut table = table::render(&call.info, object, &options);
+            drop_empty_token(&mut table["metadata"]);
+            Some(table)
+        }
+    }
+}
+
+/// Only lists of custom resources show a continue token that is empty.
+fn drop_empty_token(metadata: &mut Value) {
+    if metadata.get("continue").and_then(Value::as_str) == Some("") {
+        crate::object::set_field(metadata, "continue", None);
+    }
+}
+
+fn metadata_only(object: &Value, version: &str) -> Value {
+    let Some(items) = object.get("items").and_then(Value::as_array) else {
+        return table::partial_metadata(object, version);
+    };
+    let mut meta = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
+    drop_empty_token(&mut meta);
+    let items: Vec<Value> = items.iter().map(|item| table::partial_metadata(item, version)).collect();
+    // Upstream never allocates the list that has nothing to hold.
+    let items = if items.is_empty() { Value::Null } else { Value::Array(items) };
+    json!({
+        "kind": "PartialObjectMetadataList", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": meta,
+        "items": items
+    })
+}
+
+pub(super) fn include_is_known(accepted: &Accepted, query: &Query) -> Result<(), Refusal> {
+    let text = query.get("includeObject").unwrap_or_default();
+    if matches!(text, "" | "Object" | "None" | "Metadata") || !matches!(accepted.form(), Form::Table(_)) {
+        return Ok(());
+    }
+    Err(Refusal::bad_request(format!(
+        "Unable to convert to Table as requested: includeObject: Invalid value: {}: must be 'Metadata', 'Object', \
+         'None', or empty",
+        go::quote(text)
+    )))
+}
+
+pub(super) fn include(query: &Query) -> table::Include {
+    match query.get("includeObject") {
+        Some("Object") => table::Include::Object,
+        Some("None") => table::Include::None,
+        _ => table::Include::Metadata,
+    }
+}
