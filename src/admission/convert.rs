@@ -27,6 +27,33 @@ const ROUTE: &str = "convert";
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 const KIND: &str = "ConversionReview";
 
+/// Why an object is not converted to another version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConversionError {
+    #[error("{api_version}, Kind={kind} is not converted here")]
+    UnknownKind { api_version: String, kind: String },
+    #[error("there is no way from {from} to {to} for a {kind}")]
+    UnknownVersion { from: String, to: String, kind: String },
+    /// What the converter says of the object.
+    #[error("{0}")]
+    InvalidObject(String),
+}
+
+/// Why a review cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum ReviewError {
+    #[error("body is not JSON: {0}")]
+    Syntax(json::JsonError),
+    #[error("duplicate field `{0}`")]
+    Duplicate(String),
+    #[error("expected {API_VERSION}, Kind={KIND}")]
+    OtherKind,
+    #[error("`{0}` is missing")]
+    Missing(&'static str),
+    #[error("`request.objects` is no list")]
+    InvalidObjects,
+}
+
 /// A kind that is converted here.
 #[derive(Clone, Debug)]
 pub struct Converter {
@@ -34,7 +61,7 @@ pub struct Converter {
     pub kind: &'static str,
     pub versions: Vec<&'static str>,
     /// From a version to another; `apiVersion` is set already. Why it cannot be done otherwise.
-    pub convert: fn(&mut Value, &str, &str) -> Result<(), String>,
+    pub convert: fn(&mut Value, &str, &str) -> Result<(), ConversionError>,
 }
 
 /// The kinds that are converted.
@@ -139,7 +166,7 @@ impl Converters {
             Ok(question) => question,
             Err(why) => {
                 let id = recover_id(body, false);
-                return Told::undecided(&malformed(&why), id.as_ref().map(|id| id.uid.as_str()));
+                return Told::undecided(&malformed(&why.to_string()), id.as_ref().map(|id| id.uid.as_str()));
             }
         };
         let mut converted = Vec::with_capacity(objects.len());
@@ -163,7 +190,11 @@ impl Converters {
     }
 
     /// The object as `kind`, where that is a kind that is converted here.
-    pub(super) fn of(&self, object: &Value, kind: &GroupVersionKind) -> Option<Result<Value, String>> {
+    pub(super) fn of(
+        &self,
+        object: &Value,
+        kind: &GroupVersionKind,
+    ) -> Option<Result<Value, ConversionError>> {
         self.find(&kind.group, &kind.kind)?;
         let wanted = kind.api_version();
         if object.get("apiVersion").and_then(Value::as_str) == Some(&wanted) {
@@ -177,18 +208,19 @@ impl Converters {
     }
 
     /// The object in that version, which is written with its group.
-    fn one(&self, mut object: Value, wanted: &str) -> Result<Value, String> {
+    fn one(&self, mut object: Value, wanted: &str) -> Result<Value, ConversionError> {
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (found, kind) = (text("apiVersion"), text("kind"));
         let (group, from) = found.split_once('/').unwrap_or(("", found.as_str()));
         let Some(converter) = self.find(group, &kind) else {
-            return Err(format!("{}, Kind={} is not converted here", shown(&found), shown(&kind)));
+            let (api_version, kind) = (shown(&found).to_string(), shown(&kind).to_string());
+            return Err(ConversionError::UnknownKind { api_version, kind });
         };
         let known = |version: &str| converter.versions.contains(&version);
         let to = wanted.split_once('/').filter(|(other, to)| *other == group && known(to));
         let Some((_, to)) = to.filter(|_| known(from)) else {
-            let (found, wanted) = (shown(&found), shown(wanted));
-            return Err(format!("there is no way from {found} to {wanted} for a {kind}"));
+            let (from, to) = (shown(&found).to_string(), shown(wanted).to_string());
+            return Err(ConversionError::UnknownVersion { from, to, kind });
         };
         if let Value::Object(members) = &mut object {
             members.insert("apiVersion".to_owned(), wanted.into());
@@ -199,28 +231,29 @@ impl Converters {
 }
 
 /// The uid, the version that is wanted, and the objects, of a review.
-fn question(body: &[u8]) -> Result<(String, String, Vec<Value>), String> {
-    let document = json::parse(body).map_err(|error| format!("body is not JSON: {error}"))?;
+fn question(body: &[u8]) -> Result<(String, String, Vec<Value>), ReviewError> {
+    let document = json::parse(body).map_err(ReviewError::Syntax)?;
     if let Some(repeated) = document.duplicates.paths().next() {
-        return Err(format!("duplicate field `{repeated}`"));
+        return Err(ReviewError::Duplicate(repeated.to_owned()));
     }
     let mut review = document.value;
     let is = |field: &str, expected: &str| review.get(field).and_then(Value::as_str) == Some(expected);
     if !is("apiVersion", API_VERSION) || !is("kind", KIND) {
-        return Err(format!("expected {API_VERSION}, Kind={KIND}"));
+        return Err(ReviewError::OtherKind);
     }
     let Some(Value::Object(mut request)) = review.get_mut("request").map(Value::take) else {
-        return Err("`request` is missing".to_owned());
+        return Err(ReviewError::Missing("request"));
     };
-    let mut text = |field: &str| match request.shift_remove(field) {
+    let mut text = |field: &str, path| match request.shift_remove(field) {
         Some(Value::String(text)) if !text.is_empty() => Ok(text),
-        _ => Err(format!("`request.{field}` is missing")),
+        _ => Err(ReviewError::Missing(path)),
     };
-    let (uid, version) = (text("uid")?, text("desiredAPIVersion")?);
+    let uid = text("uid", "request.uid")?;
+    let version = text("desiredAPIVersion", "request.desiredAPIVersion")?;
     match request.shift_remove("objects") {
         None | Some(Value::Null) => Ok((uid, version, Vec::new())),
         Some(Value::Array(objects)) => Ok((uid, version, objects)),
-        Some(_) => Err("`request.objects` is no list".to_owned()),
+        Some(_) => Err(ReviewError::InvalidObjects),
     }
 }
 

@@ -29,7 +29,7 @@ pub mod tls;
 mod workers;
 
 pub use admit_serving::ServeError;
-pub use convert::{Converter, Converters};
+pub use convert::{ConversionError, Converter, Converters};
 pub use listen::{Port, Shutdown, serve};
 pub use observe::Observed;
 pub use policy_host::Cluster;

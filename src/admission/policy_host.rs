@@ -79,7 +79,7 @@ impl Host for PolicyHost<'_> {
 
     fn convert(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
         if let Some(converted) = self.converters.of(object, kind) {
-            return converted.map_err(HostError);
+            return converted.map_err(|error| HostError(error.to_string()));
         }
         match (self.files.convert(object, kind), self.cluster) {
             (Err(_), Some(cluster)) => cluster.convert(object, kind),

@@ -19,7 +19,7 @@ use super::controller_selection::{self, ControllerArgs, Told};
 use super::cyndi::CyndiArgs;
 use super::datagather_flags::{DataGatherArgs, RoundArgs};
 use super::gather_job_flags::JobArgs;
-use super::must::args::MustGatherArgs;
+use super::must_gather::args::MustGatherArgs;
 use super::observability_flags::ObservabilityArgs;
 use super::process::{self, Fault, GRACE, Threads};
 use super::value_parsers::{address, label};

@@ -3,7 +3,7 @@
 use admit_policy::crd::Definition;
 use serde_json::{Value, json};
 
-use crate::admission::{Converter, Converters};
+use crate::admission::{ConversionError, Converter, Converters};
 use crate::controllers::datagather::versions::{DATA_GATHER, INSIGHTS_DATA_GATHER, Kind, VERSIONS, shape_of};
 
 /// The path of conversion requests, as CRDs name it.
@@ -51,14 +51,14 @@ pub(super) fn offline(
     client.service.as_ref().filter(|service| service.path == PATH)?;
     let is_of = |kind: &Kind| kind.group == definition.group && kind.kind == definition.names.kind;
     let kind = [DATA_GATHER, INSIGHTS_DATA_GATHER].into_iter().find(is_of)?;
-    Some(converted(kind, object, from, to))
+    Some(converted(kind, object, from, to).map_err(|error| error.to_string()))
 }
 
-fn converted(kind: Kind, object: &mut Value, from: &str, to: &str) -> Result<(), String> {
+fn converted(kind: Kind, object: &mut Value, from: &str, to: &str) -> Result<(), ConversionError> {
     let (Some(from), Some(to)) = (shape_of(from), shape_of(to)) else {
-        return Err(format!("{from} or {to} is no version of it"));
+        return Err(ConversionError::InvalidObject(format!("{from} or {to} is no version of it")));
     };
-    (kind.convert)(object, from, to).map_err(|why| why.to_string())
+    (kind.convert)(object, from, to).map_err(|why| ConversionError::InvalidObject(why.to_string()))
 }
 
 #[cfg(test)]

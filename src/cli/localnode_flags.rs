@@ -118,6 +118,6 @@ impl PodLogs for NodeLogs {
             serde_json::from_value(pod.clone()).map_err(|error| LogError::Refused(error.to_string()))?;
         let LogOptions { container, follow, previous, timestamps, since, tail, limit, stream } = options;
         let wanted = LogWanted { follow, previous, timestamps, since, tail, limit, stream };
-        self.0.open(&pod, &container, wanted).map_err(LogError::Refused)
+        self.0.open(&pod, &container, wanted).map_err(|error| LogError::Refused(error.to_string()))
     }
 }

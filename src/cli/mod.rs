@@ -26,7 +26,7 @@ mod kubeconfig;
 mod lint;
 mod load;
 mod localnode_flags;
-mod must;
+mod must_gather;
 mod observability_flags;
 mod paths;
 mod process;
@@ -91,14 +91,14 @@ enum Command {
     /// Run one DataGather, as its Job does
     Gather(gather::GatherArgs),
     /// Collect what a cluster serves, with the logs of its Pods
-    MustGather(must::collect::CollectArgs),
+    MustGather(must_gather::collect::CollectArgs),
     /// Run a command that collects: its time bounded, its output kept, its end marked
     #[command(hide = true)]
-    RunGather(must::run::RunArgs),
+    RunGather(must_gather::run::RunArgs),
     /// Copy what was collected without what nobody else is to see
-    Obfuscate(must::obfuscate::ObfuscateArgs),
+    Obfuscate(must_gather::obfuscate::ObfuscateArgs),
     /// Send what was collected to a support case, by SFTP
-    Upload(Box<must::upload::UploadArgs>),
+    Upload(Box<must_gather::upload::UploadArgs>),
     /// Say in the status of an ObservabilityAddon how a metrics collector is
     ReportCondition(Box<report_condition::ReportConditionArgs>),
     /// Wait until the ClusterOperators of a payload are well

@@ -16,7 +16,7 @@ pub mod collect;
 pub mod gatherer;
 pub mod gatherers;
 mod lister;
-pub mod must;
+pub mod must_gather;
 pub mod obfuscate;
 pub mod record;
 pub mod recorder;

@@ -43,7 +43,7 @@ use tracing::warn;
 use self::claims::Claims;
 pub use self::images::{Images, RunImage, RunImageError};
 use self::jobs::Jobs;
-pub use self::log::{Logs, Wanted as LogWanted};
+pub use self::log::{Logs, NoLog, Wanted as LogWanted};
 use self::pods::{Change, Kind, Pods};
 use crate::telemetry::with_causes;
 

@@ -34,7 +34,7 @@ use super::demo::{Actors, DemoArgs};
 use super::gather_job_flags::JobArgs;
 use super::generate::webhook::Endpoint;
 use super::localnode_flags::{self as jobs, Ground, LocalNodeArgs};
-use super::must::args::MustGatherArgs;
+use super::must_gather::args::MustGatherArgs;
 use super::observability_flags::ObservabilityArgs;
 use super::process::{self, Fault, GRACE, Threads};
 use super::sources::{self, InUse};

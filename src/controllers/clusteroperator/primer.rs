@@ -19,7 +19,7 @@ use super::counts::Counts;
 use super::crd::ClusterOperator;
 use super::fetch::Live;
 use super::notices::Notices;
-use super::payload::{Payload, Source, Wanted};
+use super::payload::{Payload, PayloadError, Source, Wanted};
 use super::plan::{Step, plan};
 use super::retries::Retries;
 use super::{DEBOUNCE, EVERY, NAME, Settings, apply, status};
@@ -27,11 +27,20 @@ use crate::controllers::kit::clock::Clock;
 use crate::controllers::kit::manager::Term;
 use crate::controllers::kit::wait::jittered;
 use crate::controllers::kit::watch;
-use crate::outside;
+use crate::outside::{self, Unreadable};
 use crate::telemetry::{ControllerMetrics, with_causes};
 
 /// ClusterOperators written at a time.
 const AT_ONCE: usize = 8;
+
+/// Why there is no payload to go over.
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+    #[error("the payload cannot be read: {0}")]
+    TooSlow(Unreadable),
+}
 
 /// One term of priming.
 pub(super) struct Primer {
@@ -145,7 +154,7 @@ impl Primer {
     }
 
     /// The payload, read apart from everything else: folders may be on anything.
-    async fn read(&mut self) -> Result<Arc<Payload>, String> {
+    async fn read(&mut self) -> Result<Arc<Payload>, ReadError> {
         let mut source = std::mem::take(&mut self.source);
         let reading = outside::in_time(move || {
             let read = source.read();
@@ -154,12 +163,12 @@ impl Primer {
         match reading.await {
             Ok((source, read)) => {
                 self.source = source;
-                read.map_err(|error| error.to_string())
+                Ok(read?)
             }
             Err(error) => {
                 // It is still being read, by a thread that nobody waits for any more.
                 self.source = Source::new(self.settings.payload.as_deref(), self.settings.inclusion.clone());
-                Err(format!("the payload cannot be read: {error}"))
+                Err(ReadError::TooSlow(error))
             }
         }
     }
@@ -169,7 +178,7 @@ impl Primer {
         let payload = match self.read().await {
             Ok(payload) => payload,
             Err(error) => {
-                self.tell_of(vec![error]).await;
+                self.tell_of(vec![error.to_string()]).await;
                 return "error";
             }
         };

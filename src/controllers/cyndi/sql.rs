@@ -8,7 +8,7 @@ mod lexer;
 #[cfg(test)]
 mod tests;
 
-use self::lexer::{Statement, Token, Words, split};
+use self::lexer::{MAX_TEXT, Statement, Token, Words, split};
 use super::config::Config;
 use super::crd::CyndiPipelineSpec;
 use super::names::{READER, SCHEMA, Table, VIEW, quoted};

@@ -16,13 +16,14 @@ use super::obfuscation::{self, Obfuscation};
 use super::plan::GatherRequest;
 use super::run_context::RunContext;
 use super::run_state::{ProcessOutcome, Recorded, ReportOutcome, UploadOutcome};
+use super::settings::{INTERVAL, Settings};
 use crate::gather::archive::{Archive, ProcessFacts};
 use crate::gather::collect::{Row, Verdict, collect};
 use crate::gather::recorder::Recorder;
 use crate::gather::select::{Selection, select};
 use crate::gather::spool::Spool;
 use crate::gather::store::{Published, StoreError};
-use crate::gather::upload::{Ingress, ReportError};
+use crate::gather::upload::ReportError;
 use crate::gather::{self, GATHERERS};
 use crate::telemetry::panic_text;
 
@@ -76,8 +77,8 @@ async fn deliver(run_context: &RunContext, archive: &Published, gathered: Timest
                 progress.processed = Some(ProcessOutcome::NotConfigured);
             });
         }
-        Err(message) => {
-            let failed = UploadOutcome::Failed { code: 0, message };
+        Err(error) => {
+            let failed = UploadOutcome::Failed { code: 0, message: error.to_string() };
             return sink.progress(|progress| progress.uploaded = Some(failed));
         }
     };
@@ -112,8 +113,8 @@ async fn record(
         return (Vec::new(), Err("shutting down".to_owned()));
     };
     let Obfuscation { obfuscator, names_unknown } = match obfuscation::rules(run_context, request).await {
-        Ok(hiding) => hiding,
-        Err(reason) => return (Vec::new(), Err(reason)),
+        Ok(obfuscation) => obfuscation,
+        Err(error) => return (Vec::new(), Err(error.to_string())),
     };
     let keeper = match run_context.store.scratch() {
         Ok(file) => Recorder::new(Spool::new(file, obfuscator)),
@@ -181,7 +182,7 @@ pub async fn report(run_context: Arc<RunContext>, request_id: String, sink: Sink
     let ingress = match run_context.current_ingress().await {
         Ok(Some(ingress)) => ingress,
         Ok(None) => return sink.report(ReportOutcome::Missing("no upload URL is configured".to_owned())),
-        Err(reason) => return sink.report(ReportOutcome::Missing(reason)),
+        Err(error) => return sink.report(ReportOutcome::Missing(error.to_string())),
     };
     let mut left = ingress.pacing.processing_retries;
     let outcome = loop {

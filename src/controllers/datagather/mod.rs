@@ -33,8 +33,8 @@
 //! | `plan` | second stage: the next step. Pure | crd, fetch, job, periodic, run_conditions, run_state |
 //! | `run_context` | what all runs share | config, counts, settings |
 //! | `instructions` | what the remote configuration wants gathered | config, run_context, run_state |
-//! | `obfuscation` | what is obfuscated, and where its translation goes | plan, run_context, settings |
-//! | `execute` | the work of a run: gather, record, upload, wait, download | active_runs, instructions, obfuscation, plan, run_context, run_state |
+//! | `obfuscation` | what is obfuscated, and where its translation goes | config, plan, run_context, settings |
+//! | `execute` | the work of a run: gather, record, upload, wait, download | active_runs, instructions, obfuscation, plan, run_context, run_state, settings |
 //! | `stale_jobs` | which Jobs of a previous process are deleted | job, periodic |
 //! | `apply` | third stage: prepares the work | active_runs, execute, fetch, job, job_inputs, plan, run_state, settings, stale_jobs |
 //! | `status` | last stage: writes the status, then releases the work | apply, fetch, plan |

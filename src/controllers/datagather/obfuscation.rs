@@ -7,11 +7,12 @@ use kube::Api;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use tracing::warn;
 
+use super::config::ConfigError;
 use super::plan::GatherRequest;
 use super::run_context::RunContext;
 use super::settings::ObfuscationSettings;
-use crate::gather::cluster::{self, Names};
-use crate::gather::obfuscate::{Obfuscator, Rules};
+use crate::gather::cluster::{self, Names, NamesError};
+use crate::gather::obfuscate::{Obfuscator, PatternError, Rules};
 use crate::telemetry::with_causes;
 
 const TRANSLATION_SECRET: &str = "obfuscation-translation-table";
@@ -24,11 +25,24 @@ pub(super) struct Obfuscation {
     pub(super) names_unknown: bool,
 }
 
+/// Why it is not known what to obfuscate.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ObfuscationError {
+    #[error("{0}; it might ask for obfuscation")]
+    Config(ConfigError),
+    #[error("{0}; grant the right to get it, or give --base-domain")]
+    Names(NamesError),
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+}
+
 /// # Errors
 /// When the cluster may have names that cannot be read.
-pub(super) async fn rules(run_context: &RunContext, request: &GatherRequest) -> Result<Obfuscation, String> {
-    let config =
-        run_context.config().await.map_err(|error| format!("{error}; it might ask for obfuscation"))?;
+pub(super) async fn rules(
+    run_context: &RunContext,
+    request: &GatherRequest,
+) -> Result<Obfuscation, ObfuscationError> {
+    let config = run_context.config().await.map_err(ObfuscationError::Config)?;
     if !request.obfuscate && !config.obfuscate {
         return Ok(Obfuscation::default());
     }
@@ -41,7 +55,7 @@ pub(super) async fn rules(run_context: &RunContext, request: &GatherRequest) -> 
             Names::default()
         }
         // The cluster may have names, which an archive would show.
-        Err(error) => return Err(format!("{error}; grant the right to get it, or give --base-domain")),
+        Err(error) => return Err(ObfuscationError::Names(error)),
     };
     let mut networks = cluster::networks(&run_context.client).await;
     networks.extend(further);
@@ -52,7 +66,7 @@ pub(super) async fn rules(run_context: &RunContext, request: &GatherRequest) -> 
         api_hosts: both(told.api_host, api_host),
     };
     let names_unknown = rules.base_domains.is_empty();
-    let obfuscator = Obfuscator::new(&rules).map_err(|error| error.to_string())?;
+    let obfuscator = Obfuscator::new(&rules)?;
     Ok(Obfuscation { obfuscator: Some(obfuscator), names_unknown })
 }
 

@@ -16,12 +16,12 @@ use crate::controllers::kit::events::Notice;
 use crate::gather::collect::{Row, Verdict};
 use crate::gather::upload::Report;
 
-pub const RECORDED: &str = "DataRecorded";
-pub const UPLOADED: &str = "DataUploaded";
-pub const PROCESSED: &str = "DataProcessed";
-pub const ANALYSIS: &str = "AnalysisAvailable";
-pub const REMOTE_AVAILABLE: &str = "RemoteConfigurationAvailable";
-pub const REMOTE_VALID: &str = "RemoteConfigurationValid";
+pub(super) const RECORDED: &str = "DataRecorded";
+pub(super) const UPLOADED: &str = "DataUploaded";
+pub(super) const PROCESSED: &str = "DataProcessed";
+pub(super) const ANALYSIS: &str = "AnalysisAvailable";
+pub(super) const REMOTE_AVAILABLE: &str = "RemoteConfigurationAvailable";
+pub(super) const REMOTE_VALID: &str = "RemoteConfigurationValid";
 
 /// Rows and related objects that the schema takes.
 const MAX_ROWS: usize = 100;

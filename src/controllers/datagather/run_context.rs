@@ -117,15 +117,17 @@ impl RunContext {
     }
 
     /// The upload client as of now, and what is to be told where there is none to be had.
-    pub(super) async fn current_ingress(&self) -> Result<Option<Ingress>, String> {
-        let config = self.config().await.map_err(|error| error.to_string())?;
-        self.ingress(&config).await.map_err(|error| error.to_string())
+    pub(super) async fn current_ingress(&self) -> Result<Option<Ingress>, IngressError> {
+        let config = self.config().await?;
+        self.ingress(&config).await
     }
 }
 
 /// Why there is no upload client.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum IngressError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     #[error(transparent)]
     Id(#[from] cluster::IdError),
     #[error("upload URL: {0}")]

@@ -109,6 +109,7 @@ pub fn has<C: Shape>(conditions: &[C], type_: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controllers::kit::operator::crd::OperatorCondition;
 
     #[test]
     fn one_statement_has_the_shape_of_each_api() {

@@ -2,7 +2,7 @@
 //!
 //! A pipeline with I/O only at its ends: [`fetch`] reads, [`plan`] decides, [`apply`] creates the Job, `finish`
 //! writes the status and cleans up. The Job does the work, with this program in two of its containers
-//! (`gather::must`).
+//! (`gather::must_gather`).
 //!
 //! Guarantees: one Job for one object, whenever a process is killed; a result is final; nothing is removed that does
 //! not belong to the object. Uses kit, gather and telemetry, and no other controller. Left to others: what is

@@ -3,7 +3,7 @@
 use super::crd::{MustGatherSpec, Obfuscate, PersistentVolume};
 use super::fetch::ObfuscationView;
 use super::job::{NoJob, Obfuscation};
-use crate::gather::must::clean::Cleaner;
+use crate::gather::must_gather::clean::Cleaner;
 use crate::gather::obfuscate::rules::Ruleset;
 
 /// Bytes of rules that a Job is handed: the kernel takes no variable of more than twice as many.

@@ -17,12 +17,23 @@ use tracing::warn;
 
 use super::collection::Collection;
 use super::follow::Followed;
-use crate::controllers::kit::tasks::Pool;
+use crate::controllers::kit::tasks::{Closed, Pool};
 use crate::telemetry::with_causes;
 
 /// How long a new set of policies waits for its params to be listed. Later than that they count as not known, which is a
 /// failure of the policies that ask for them.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why the objects of a kind are not known.
+#[derive(Debug, thiserror::Error)]
+enum FollowError {
+    #[error("the cluster does not tell them in time")]
+    TimedOut,
+    #[error("{}", with_causes(.0))]
+    Discovery(kube::Error),
+    #[error(transparent)]
+    Closed(#[from] Closed),
+}
 
 /// Params by kind.
 pub(super) struct Params {
@@ -70,19 +81,16 @@ impl Params {
         let unknown = kinds.iter().filter(|kind| self.scope(kind).is_none());
         join_all(unknown.map(async |kind| {
             let followed = timeout(PATIENCE, self.follow(kind)).await;
-            self.tell(
-                kind,
-                followed.unwrap_or_else(|_| Err("the cluster does not tell them in time".to_owned())),
-            );
+            self.tell(kind, followed.unwrap_or(Err(FollowError::TimedOut)));
         }))
         .await;
     }
 
     /// Says what came of following `kind`, unless it is what came of it before.
-    fn tell(&self, kind: &GroupVersionKind, followed: Result<(), String>) {
+    fn tell(&self, kind: &GroupVersionKind, followed: Result<(), FollowError>) {
         let mut complaints = self.complaints();
         let before = complaints.remove(kind);
-        let Err(error) = followed else { return };
+        let Err(error) = followed.map_err(|error| error.to_string()) else { return };
         if before.as_ref() != Some(&error) {
             warn!(kind = kind.kind, error, "params are not known yet: their policies fail");
         }
@@ -90,11 +98,10 @@ impl Params {
     }
 
     /// Returns when the objects of `kind` are listed. From the moment that the kind is found it is followed.
-    async fn follow(&self, kind: &GroupVersionKind) -> Result<(), String> {
+    async fn follow(&self, kind: &GroupVersionKind) -> Result<(), FollowError> {
         let named = kube::core::GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind);
-        let found =
-            discovery::pinned_kind(&self.client, &named).await.map_err(|error| with_causes(&error))?;
-        let (resource, capabilities) = found;
+        let found = discovery::pinned_kind(&self.client, &named).await;
+        let (resource, capabilities) = found.map_err(FollowError::Discovery)?;
         let scope = match capabilities.scope {
             discovery::Scope::Cluster => Scope::Cluster,
             discovery::Scope::Namespaced => Scope::Namespaced,
@@ -103,7 +110,7 @@ impl Params {
         let (stop, changed) = (CancellationToken::new(), Arc::new(Notify::new()));
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let following = Followed { api, resource, into: Arc::clone(&objects), changed: Arc::clone(&changed) };
-        self.pool.submit(following.run(stop.clone())).map_err(|closed| closed.to_string())?;
+        self.pool.submit(following.run(stop.clone()))?;
         let entry = Kind { scope, objects: Arc::clone(&objects), stop };
         self.write(|followed| drop(followed.insert(kind.clone(), entry)));
         while objects.trouble().is_some() {

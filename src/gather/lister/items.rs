@@ -28,6 +28,23 @@ pub(super) struct Items {
     rest: Vec<u8>,
 }
 
+/// Why no further item can be taken out of a text.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ListError {
+    #[error("an object of the list has more than {MAX_ITEM} bytes")]
+    TooLargeItem,
+    #[error("the list has more than {MAX_REST} bytes beside its items")]
+    TooLargeRest,
+    #[error("the list is nested too deeply")]
+    TooDeep,
+    #[error("the list has a bracket too many")]
+    Unbalanced,
+    #[error("the list broke off or is none: {0}")]
+    NoList(serde_json::Error),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
 /// What stands around the items.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -47,13 +64,13 @@ impl Items {
     ///
     /// # Errors
     /// Text that is too large or no list.
-    pub(super) fn take(&mut self, text: &[u8]) -> Result<(usize, Option<Vec<u8>>), String> {
+    pub(super) fn take(&mut self, text: &[u8]) -> Result<(usize, Option<Vec<u8>>), ListError> {
         for (at, byte) in text.iter().enumerate() {
             let (was_in_items, was_deep) = (self.in_items, self.depth);
             self.step(*byte)?;
             if self.in_items && was_deep.max(self.depth) > IN_ITEMS {
                 if self.item.len() == MAX_ITEM {
-                    return Err(format!("an object of the list has more than {MAX_ITEM} bytes"));
+                    return Err(ListError::TooLargeItem);
                 }
                 self.item.push(*byte);
                 if self.depth == IN_ITEMS {
@@ -66,7 +83,7 @@ impl Items {
         Ok((text.len(), None))
     }
 
-    fn step(&mut self, byte: u8) -> Result<(), String> {
+    fn step(&mut self, byte: u8) -> Result<(), ListError> {
         if self.in_text {
             match byte {
                 _ if self.escaped => self.escaped = false,
@@ -90,11 +107,11 @@ impl Items {
                     self.in_items = true;
                 }
                 if self.depth > MAX_DEPTH {
-                    return Err("the list is nested too deeply".to_owned());
+                    return Err(ListError::TooDeep);
                 }
             }
             b'}' | b']' => {
-                self.depth = self.depth.checked_sub(1).ok_or("the list has a bracket too many")?;
+                self.depth = self.depth.checked_sub(1).ok_or(ListError::Unbalanced)?;
                 if self.depth < IN_ITEMS {
                     self.in_items = false;
                 }
@@ -104,9 +121,9 @@ impl Items {
         Ok(())
     }
 
-    fn keep(&mut self, byte: u8) -> Result<(), String> {
+    fn keep(&mut self, byte: u8) -> Result<(), ListError> {
         if self.rest.len() == MAX_REST {
-            return Err(format!("the list has more than {MAX_REST} bytes beside its items"));
+            return Err(ListError::TooLargeRest);
         }
         self.rest.push(byte);
         Ok(())
@@ -116,9 +133,8 @@ impl Items {
     ///
     /// # Errors
     /// When it has not, or was no list.
-    pub(super) fn next_page(&self) -> Result<Option<String>, String> {
-        let Rest { metadata } = serde_json::from_slice(&self.rest)
-            .map_err(|error| format!("the list broke off or is none: {error}"))?;
+    pub(super) fn next_page(&self) -> Result<Option<String>, ListError> {
+        let Rest { metadata } = serde_json::from_slice(&self.rest).map_err(ListError::NoList)?;
         Ok(Some(metadata.token).filter(|token| !token.is_empty()))
     }
 }
@@ -131,12 +147,12 @@ mod tests {
         let (mut items, mut found) = (Items::default(), Vec::new());
         for mut piece in text.as_bytes().chunks(piece) {
             while !piece.is_empty() {
-                let (length, item) = items.take(piece)?;
+                let (length, item) = items.take(piece).map_err(|error| error.to_string())?;
                 found.extend(item.map(|item| String::from_utf8(item).unwrap()));
                 piece = &piece[length..];
             }
         }
-        Ok((found, items.next_page()?))
+        Ok((found, items.next_page().map_err(|error| error.to_string())?))
     }
 
     #[test]

@@ -16,7 +16,7 @@ use kube::api::{Api, ApiResource, DynamicObject, ListParams, Request};
 use kube::core::GroupVersionKind;
 use serde_json::{Map, Value};
 
-use self::items::Items;
+use self::items::{Items, ListError};
 pub(super) use self::reference::{Reference, get_reference};
 use super::gatherer::{Context, Failure};
 
@@ -54,8 +54,8 @@ impl Resource {
         }
     }
 
-    fn unreadable(&self, why: String) -> Failure {
-        Failure::Unreadable { what: self.describe(), why }
+    fn unreadable(&self, error: &dyn std::error::Error) -> Failure {
+        Failure::Unreadable { what: self.describe(), why: error.to_string() }
     }
 
     fn api_version(&self) -> String {
@@ -185,7 +185,7 @@ impl Listing {
                     continue;
                 }
             };
-            let item = answer.next().await.map_err(|why| resource.unreadable(why))?;
+            let item = answer.next().await.map_err(|error| resource.unreadable(&error))?;
             match item {
                 Some(_) if self.count == self.cap => {
                     (self.more, self.page) = (true, Page::Done);
@@ -193,11 +193,11 @@ impl Listing {
                 Some(text) => {
                     self.count += 1;
                     let fields = serde_json::from_slice(&text);
-                    let fields: Map<_, _> = fields.map_err(|error| resource.unreadable(error.to_string()))?;
+                    let fields: Map<_, _> = fields.map_err(|error| resource.unreadable(&error))?;
                     return Ok(Some(document(fields, resource)));
                 }
                 None => {
-                    let next = answer.items.next_page().map_err(|why| resource.unreadable(why))?;
+                    let next = answer.items.next_page().map_err(|error| resource.unreadable(&error))?;
                     self.page = next.map_or(Page::Done, |token| Page::Ask(Some(token)));
                 }
             }
@@ -240,9 +240,9 @@ impl Listing {
 
 impl Answer {
     /// The text of the next item.
-    async fn next(&mut self) -> Result<Option<Vec<u8>>, String> {
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, ListError> {
         loop {
-            let text = self.text.fill_buf().await.map_err(|error| error.to_string())?;
+            let text = self.text.fill_buf().await?;
             if text.is_empty() {
                 return Ok(None);
             }

@@ -16,8 +16,8 @@ use tokio::sync::watch;
 use tracing::warn;
 
 pub use self::read::Wanted;
-pub use self::registry::Logs;
 pub(in crate::localnode) use self::registry::Writing;
+pub use self::registry::{Logs, NoLog};
 
 /// A file that reaches this size is put aside, and the one that was put aside before goes: no start of a container keeps
 /// more than twice as much.

@@ -87,13 +87,12 @@ impl Logs {
         pod: &Pod,
         container: &str,
         wanted: Wanted,
-    ) -> Result<BoxStream<'static, io::Result<Bytes>>, String> {
+    ) -> Result<BoxStream<'static, io::Result<Bytes>>, NoLog> {
         let status = status_of(pod, container);
         let back = started(&pod.name_any(), container, status, wanted.previous)?;
         let folder =
             node::pods(&self.folder).join(pod.uid().unwrap_or_default()).join("logs").join(container);
-        let none =
-            |_| format!("unable to retrieve container logs for {container:?} of pod {:?}", pod.name_any());
+        let none = |_| NoLog::Unreadable { container: container.to_owned(), pod: pod.name_any() };
         let newest = numbers(&folder).map_err(none)?.into_iter().max();
         let number = newest.and_then(|newest| newest.checked_sub(back));
         let number = number.ok_or_else(|| none(io::Error::other("no log")))?;
@@ -101,6 +100,17 @@ impl Logs {
         let news = self.written().get(&path).map(Log::news);
         read::read(&path, wanted, news).map(StreamExt::boxed).map_err(none)
     }
+}
+
+/// Why there is no log to read; the texts are a kubelet's.
+#[derive(Debug, thiserror::Error)]
+pub enum NoLog {
+    #[error("unable to retrieve container logs for {container:?} of pod {pod:?}")]
+    Unreadable { container: String, pod: String },
+    #[error("previous terminated container {container:?} in pod {pod:?} not found")]
+    NotFound { container: String, pod: String },
+    #[error("container {container:?} in pod {pod:?} is waiting to start: {why}")]
+    Waiting { container: String, pod: String, why: String },
 }
 
 fn numbers(folder: &Path) -> io::Result<Vec<u32>> {
@@ -121,7 +131,7 @@ fn started(
     container: &str,
     status: Option<&ContainerStatus>,
     previous: bool,
-) -> Result<u32, String> {
+) -> Result<u32, NoLog> {
     let ended = |state: Option<&ContainerState>| state.is_some_and(|state| state.terminated.is_some());
     let (state, last) =
         (status.and_then(|one| one.state.as_ref()), status.and_then(|one| one.last_state.as_ref()));
@@ -130,7 +140,7 @@ fn started(
         return match ended(last) {
             // Between two starts, the one that ended last is the newest.
             true => Ok(u32::from(waiting.is_none())),
-            false => Err(format!("previous terminated container {container:?} in pod {pod:?} not found")),
+            false => Err(NoLog::NotFound { container: container.to_owned(), pod: pod.to_owned() }),
         };
     }
     if ended(state) || ended(last) || state.is_some_and(|state| state.running.is_some()) {
@@ -142,5 +152,6 @@ fn started(
         Some(reason) => reason,
         None => "ContainerCreating",
     };
-    Err(format!("container {container:?} in pod {pod:?} is waiting to start: {why}"))
+    let (container, pod) = (container.to_owned(), pod.to_owned());
+    Err(NoLog::Waiting { container, pod, why: why.to_owned() })
 }

@@ -16,6 +16,7 @@ use super::super::images::{self, Image};
 use super::super::log::Log;
 use super::super::supervise::protocol::{Mount, Order};
 use super::env::{self, Kind, Sources, Texts};
+use super::error::{ContainerConfigError, ProbeError, VolumeError};
 use super::instance::{Errands, Exit, Instance, StartError, Stop};
 use super::limits;
 use super::pod_status::{Health, Place};
@@ -25,7 +26,6 @@ use super::termination_message::TerminationMessage;
 use super::volumes::Volumes;
 use super::worker::Worker;
 use crate::private;
-use crate::telemetry::with_causes;
 
 /// Longest wait before another start.
 const LONGEST: Duration = Duration::from_mins(5);
@@ -159,8 +159,9 @@ impl Run<'_> {
             }
             match self.order(image).await {
                 Ok(order) => return Some(order),
-                Err(why) if told.as_ref() == Some(&why) => {}
-                Err(why) => {
+                Err(error) if told.as_ref().is_some_and(|told| *told == error.to_string()) => {}
+                Err(error) => {
+                    let why = error.to_string();
                     let (place, text) = (self.place, why.clone());
                     self.worker
                         .step(|board, _| board.waiting(place, "CreateContainerConfigError", Some(text)))
@@ -176,12 +177,11 @@ impl Run<'_> {
         }
     }
 
-    async fn order(&self, image: &Image) -> Result<Order, String> {
-        let sources = self.sources().await.map_err(|error| with_causes(&error))?;
+    async fn order(&self, image: &Image) -> Result<Order, ContainerConfigError> {
+        let sources = self.sources().await.map_err(ContainerConfigError::Server)?;
         let worker = self.worker;
         let given = worker.given();
-        let env = env::environment(&worker.pod, self.container, &given, &sources)
-            .map_err(|missing| missing.to_string())?;
+        let env = env::environment(&worker.pod, self.container, &given, &sources)?;
         let known: BTreeMap<String, String> = env.iter().cloned().collect();
         let words = |words: Option<&Vec<String>>| -> Vec<String> {
             words.into_iter().flatten().map(|word| env::expanded(word, &known)).collect()
@@ -193,9 +193,9 @@ impl Run<'_> {
         let folder = folder.map_or_else(|| worker.home(), Into::into);
         let account = Some(worker.account.folder.as_path()).filter(|folder| folder.is_dir());
         let mut mounts = worker.mounted().mounts(self.container, account, &known)?;
-        mounts.push(self.words().mount().map_err(|error| error.to_string())?);
+        mounts.push(self.words().mount()?);
         let root = worker.folder.join("roots").join(&self.container.name);
-        private::make_folder(&root).map_err(|error| error.to_string())?;
+        private::make_folder(&root)?;
         let image = match image {
             Image::Own => None,
             Image::Folder(folder) => Some(folder.clone()),
@@ -349,17 +349,15 @@ impl Run<'_> {
         errands: &Errands,
         command: &[String],
         within: Duration,
-    ) -> Result<(), String> {
+    ) -> Result<(), ProbeError> {
         let settings = &self.worker.context.settings;
         let image = settings.images.find(self.container.image.as_deref().unwrap_or_default());
         let program = image.unwrap_or(Image::Own).program(&settings.program, command, &[]);
         match errands.run(program, within).await {
             // The container has ended, which says more than its probe.
             None | Some((Some(0), _)) => Ok(()),
-            Some((Some(_), output)) => Err(output),
-            Some((None, _)) => {
-                Err(format!("command timed out: {:?} timed out after {within:?}", command.join(" ")))
-            }
+            Some((Some(_), output)) => Err(ProbeError::Output(output)),
+            Some((None, _)) => Err(ProbeError::CommandTimedOut { command: command.join(" "), within }),
         }
     }
 
@@ -409,7 +407,8 @@ impl Worker<'_> {
     /// Makes what all containers share; whether the Pod still goes on.
     pub(super) async fn prepare(&self, stop: &mut Stop) -> bool {
         let mut told = None;
-        while let Err(why) = self.mount().await {
+        while let Err(error) = self.mount().await {
+            let why = error.to_string();
             if told.as_ref() != Some(&why) {
                 self.tell(Note::warning("FailedMount", why.clone())).await;
                 told = Some(why);
@@ -422,17 +421,14 @@ impl Worker<'_> {
         !stop.is_asked()
     }
 
-    async fn mount(&self) -> Result<(), String> {
-        let io = |error: std::io::Error| format!("cannot write `{}`: {error}", self.folder.display());
+    async fn mount(&self) -> Result<(), VolumeError> {
+        let io = |why: std::io::Error| VolumeError::Folder { folder: self.folder.clone(), why };
         private::make_folder(&self.folder).map_err(io)?;
         private::make_folder(&self.home()).map_err(io)?;
-        if service_account::is_wanted(&self.context.client, &self.pod)
-            .await
-            .map_err(|error| with_causes(&error))?
-        {
-            let token = service_account::token(&self.context.client, &self.pod, None, None).await.map_err(|error| {
-                format!("MountVolume.SetUp failed for volume \"kube-api-access\": failed to fetch token: {error}")
-            })?;
+        let client = &self.context.client;
+        if service_account::is_wanted(client, &self.pod).await.map_err(VolumeError::Server)? {
+            let token = service_account::token(client, &self.pod, None, None).await;
+            let token = token.map_err(VolumeError::AccountToken)?;
             self.account
                 .found(&self.context.settings.api, &self.pod.namespace().unwrap_or_default())
                 .map_err(io)?;

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::super::events::Note;
 use super::container::Run;
+use super::error::ProbeError;
 use super::instance::{Errands, Stop, either};
 use super::network_probe;
 
@@ -88,7 +89,7 @@ impl Run<'_> {
         }
     }
 
-    async fn handle(&self, errands: &Errands, handler: &LifecycleHandler) -> Result<(), String> {
+    async fn handle(&self, errands: &Errands, handler: &LifecycleHandler) -> Result<(), ProbeError> {
         if let Some(exec) = &handler.exec {
             return self.exec(errands, exec.command.as_deref().unwrap_or_default(), LONG).await;
         }
@@ -100,7 +101,7 @@ impl Run<'_> {
             Some(get) if network_probe::is_tls(get) => Ok(()),
             // Whatever the answer says, it was heard.
             Some(get) => network_probe::get(get, self.container, AGENT).await.map(drop),
-            None => Err("invalid handler".to_owned()),
+            None => Err(ProbeError::InvalidHandler),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod container;
 mod env;
+mod error;
 mod hooks;
 mod instance;
 mod limits;

@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::error::ProbeError;
 use super::pod_status::ADDRESS;
 
 /// How a kubelet introduces itself.
@@ -35,30 +36,24 @@ pub(super) async fn get(
     get: &HTTPGetAction,
     container: &Container,
     agent: &'static str,
-) -> Result<u16, String> {
+) -> Result<u16, ProbeError> {
     request(get, &url(get, port(&get.port, container)?), agent).await
 }
 
 /// Probes once; why it failed.
-pub(super) async fn ask(probe: &Probe, container: &Container, within: Duration) -> Result<(), String> {
+pub(super) async fn ask(probe: &Probe, container: &Container, within: Duration) -> Result<(), ProbeError> {
     if unknown(probe).is_some() {
         return Ok(());
     }
     if let Some(get) = &probe.http_get {
         let url = url(get, port(&get.port, container)?);
-        let late = |_| {
-            format!("Get {url:?}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
-        };
+        let late = |_| ProbeError::GetTimedOut(url.clone());
         let code = timeout(within, request(get, &url, AGENT)).await.map_err(late)??;
-        return if (200..400).contains(&code) {
-            Ok(())
-        } else {
-            Err(format!("HTTP probe failed with statuscode: {code}"))
-        };
+        return if (200..400).contains(&code) { Ok(()) } else { Err(ProbeError::StatusCode(code)) };
     }
     if let Some(tcp) = &probe.tcp_socket {
         let address = joined(tcp.host.as_deref(), port(&tcp.port, container)?);
-        let late = |_| format!("dial tcp {address}: i/o timeout");
+        let late = |_| ProbeError::DialTimedOut(address.clone());
         return timeout(within, TcpStream::connect(&address))
             .await
             .map_err(late)?
@@ -73,12 +68,12 @@ fn joined(host: Option<&str>, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-fn dialled(address: &str, error: &std::io::Error) -> String {
+fn dialled(address: &str, error: &std::io::Error) -> ProbeError {
     let why = match error.kind() {
         std::io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
         _ => error.to_string(),
     };
-    format!("dial tcp {address}: {why}")
+    ProbeError::Dial { address: address.to_owned(), why }
 }
 
 fn url(get: &HTTPGetAction, port: u16) -> String {
@@ -87,7 +82,7 @@ fn url(get: &HTTPGetAction, port: u16) -> String {
 }
 
 /// A port by number, or by the name that the container gives it.
-fn port(port: &IntOrString, container: &Container) -> Result<u16, String> {
+fn port(port: &IntOrString, container: &Container) -> Result<u16, ProbeError> {
     let number = match port {
         IntOrString::Int(number) => Some(*number),
         IntOrString::String(name) => name.parse().ok().or_else(|| {
@@ -97,14 +92,14 @@ fn port(port: &IntOrString, container: &Container) -> Result<u16, String> {
     };
     let number = number.and_then(|number| u16::try_from(number).ok()).filter(|number| *number > 0);
     number.ok_or_else(|| match port {
-        IntOrString::Int(number) => format!("invalid port number: {number}"),
-        IntOrString::String(name) => format!("couldn't find port: {name}"),
+        IntOrString::Int(number) => ProbeError::InvalidPort(*number),
+        IntOrString::String(name) => ProbeError::MissingPort(name.clone()),
     })
 }
 
 /// A request; the code of its answer.
-async fn request(get: &HTTPGetAction, url: &str, agent: &'static str) -> Result<u16, String> {
-    let failed = |error: &dyn Display| format!("Get {url:?}: {error}");
+async fn request(get: &HTTPGetAction, url: &str, agent: &'static str) -> Result<u16, ProbeError> {
+    let failed = |error: &dyn Display| ProbeError::Get { url: url.to_owned(), why: error.to_string() };
     let uri: http::Uri = url.parse().map_err(|error| failed(&error))?;
     let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
     let stream =
@@ -146,6 +141,11 @@ mod tests {
 
     const WITHIN: Duration = Duration::from_secs(5);
 
+    /// Probes once; the text of what failed.
+    async fn outcome(probe: &Probe, container: &Container, within: Duration) -> Result<(), String> {
+        ask(probe, container, within).await.map_err(|error| error.to_string())
+    }
+
     fn probe(value: serde_json::Value) -> Probe {
         serde_json::from_value(value).unwrap()
     }
@@ -173,7 +173,7 @@ mod tests {
         let asks = probe(
             json!({"httpGet": {"path": "/ready?x=1", "port": port, "httpHeaders": [{"name": "Host", "value": "other"}, {"name": "A", "value": "b"}]}}),
         );
-        assert_eq!(ask(&asks, &container, WITHIN).await, Ok(()));
+        assert_eq!(outcome(&asks, &container, WITHIN).await, Ok(()));
         let asked = asked.await.unwrap();
         assert!(asked.starts_with("GET /ready?x=1 HTTP/1.1\r\n"), "{asked}");
         assert!(asked.contains("host: other\r\n") && asked.contains("a: b\r\n"), "{asked}");
@@ -181,7 +181,7 @@ mod tests {
 
         let (port, _asked) = answering("HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n").await;
         let asks = probe(json!({"httpGet": {"port": port}}));
-        let told = ask(&asks, &container, WITHIN).await;
+        let told = outcome(&asks, &container, WITHIN).await;
         assert_eq!(told, Err("HTTP probe failed with statuscode: 503".to_owned()));
     }
 
@@ -193,23 +193,23 @@ mod tests {
         let free = TcpListener::bind((ADDRESS, 0)).await.unwrap().local_addr().unwrap().port();
         let refused = format!("dial tcp 127.0.0.1:{free}: connect: connection refused");
         let tcp = probe(json!({"tcpSocket": {"port": free}}));
-        assert_eq!(ask(&tcp, &container, WITHIN).await, Err(refused.clone()));
+        assert_eq!(outcome(&tcp, &container, WITHIN).await, Err(refused.clone()));
         let http = probe(json!({"httpGet": {"port": free, "path": "x"}}));
         let told = Err(format!("Get \"http://127.0.0.1:{free}/x\": {refused}"));
-        assert_eq!(ask(&http, &container, WITHIN).await, told);
+        assert_eq!(outcome(&http, &container, WITHIN).await, told);
         let unnamed = probe(json!({"tcpSocket": {"port": "none"}}));
-        assert_eq!(ask(&unnamed, &container, WITHIN).await, Err("couldn't find port: none".to_owned()));
+        assert_eq!(outcome(&unnamed, &container, WITHIN).await, Err("couldn't find port: none".to_owned()));
         let named = probe(json!({"tcpSocket": {"port": "web"}}));
         let told = Err("dial tcp 127.0.0.1:1: connect: connection refused".to_owned());
-        assert_eq!(ask(&named, &container, WITHIN).await, told);
+        assert_eq!(outcome(&named, &container, WITHIN).await, told);
 
         let silent = TcpListener::bind((ADDRESS, 0)).await.unwrap();
         let port = silent.local_addr().unwrap().port();
         let http = probe(json!({"httpGet": {"port": port}}));
-        let told = ask(&http, &container, Duration::from_millis(50)).await.unwrap_err();
+        let told = outcome(&http, &container, Duration::from_millis(50)).await.unwrap_err();
         assert!(told.contains("Client.Timeout exceeded while awaiting headers"), "{told}");
         let tcp = probe(json!({"tcpSocket": {"port": port}}));
-        assert_eq!(ask(&tcp, &container, WITHIN).await, Ok(()));
+        assert_eq!(outcome(&tcp, &container, WITHIN).await, Ok(()));
     }
 
     #[test]

@@ -179,8 +179,9 @@ impl Asking<'_> {
         let passed = outcome.is_ok();
         match outcome {
             Ok(()) => self.told = None,
-            Err(why) if self.told.as_ref() == Some(&why) => {}
-            Err(why) => {
+            Err(error) if self.told.as_ref().is_some_and(|told| *told == error.to_string()) => {}
+            Err(error) => {
+                let why = error.to_string();
                 let text = format!("{} probe failed: {why}", self.purpose.word());
                 run.tell(Note::warning("Unhealthy", text)).await;
                 self.told = Some(why);

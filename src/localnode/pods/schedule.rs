@@ -45,8 +45,9 @@ pub(super) async fn schedule(context: &Context, news: &mut News) -> Option<Taken
                 Err(error) if is_settled(&error) => return None,
                 Err(error) => warn!(pod = pod.name_any(), error = with_causes(&error), "a Pod was not bound"),
             },
-            Err(why) if told.as_ref() == Some(&why) => {}
-            Err(why) => {
+            Err(error) if told.as_ref().is_some_and(|told| *told == error.to_string()) => {}
+            Err(unschedulable) => {
+                let why = unschedulable.to_string();
                 if let Err(error) = refuse(context, &pod, &why).await {
                     warn!(
                         pod = pod.name_any(),
@@ -73,41 +74,57 @@ async fn free(room: &Semaphore) {
 }
 
 /// Whether the volumes that the Pod claims are there; else why not.
-async fn claims_are_bound(context: &Context, pod: &Pod) -> Result<(), String> {
+async fn claims_are_bound(context: &Context, pod: &Pod) -> Result<(), Unschedulable> {
     let api: Api<PersistentVolumeClaim> =
         Api::namespaced(context.client.clone(), &pod.namespace().unwrap_or_default());
     let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
     for claim in volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref()) {
         let name = &claim.claim_name;
-        let found = api.get_opt(name).await.map_err(|error| with_causes(&error))?;
+        let found = api.get_opt(name).await.map_err(Unschedulable::Server)?;
         let Some(found) = found else {
-            return Err(no_node(&format!("persistentvolumeclaim {name:?} not found")));
+            return Err(Unschedulable::MissingClaim(name.clone()));
         };
         if found.metadata.deletion_timestamp.is_some() {
-            return Err(no_node(&format!("persistentvolumeclaim {name:?} is being deleted")));
+            return Err(Unschedulable::ClaimIsDeleted(name.clone()));
         }
         if found.status.and_then(|status| status.phase).as_deref() != Some("Bound") {
-            return Err(no_node("pod has unbound immediate PersistentVolumeClaims"));
+            return Err(Unschedulable::UnboundClaims);
         }
     }
     Ok(())
 }
 
-fn no_node(why: &str) -> String {
-    let preemption = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
-    format!("0/1 nodes are available: {why}. {preemption}")
+/// Why the node does not take a Pod, as a scheduler says it.
+#[derive(Debug, thiserror::Error)]
+enum Unschedulable {
+    #[error("Scheduling is blocked due to non-empty scheduling gates")]
+    Gated,
+    #[error("0/1 nodes are available: persistentvolumeclaim {0:?} not found. {PREEMPTION}")]
+    MissingClaim(String),
+    #[error("0/1 nodes are available: persistentvolumeclaim {0:?} is being deleted. {PREEMPTION}")]
+    ClaimIsDeleted(String),
+    #[error("0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. {PREEMPTION}")]
+    UnboundClaims,
+    #[error("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. {PREEMPTION}")]
+    OtherNode,
+    #[error("0/1 nodes are available: 1 Too many pods.")]
+    TooManyPods,
+    #[error("{}", with_causes(.0))]
+    Server(kube::Error),
 }
 
+const PREEMPTION: &str = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
+
 /// A place for the Pod. One that will not run, because nothing stands for its image, takes none.
-fn place(context: &Context, pod: &Pod) -> Result<Option<OwnedSemaphorePermit>, String> {
+fn place(context: &Context, pod: &Pod) -> Result<Option<OwnedSemaphorePermit>, Unschedulable> {
     let spec = pod.spec.as_ref();
     if spec.is_some_and(|spec| spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty())) {
-        return Err("Scheduling is blocked due to non-empty scheduling gates".to_owned());
+        return Err(Unschedulable::Gated);
     }
     let selector = spec.and_then(|spec| spec.node_selector.clone()).unwrap_or_default();
     let labels = node::labels();
     if selector.iter().any(|(key, value)| labels.get(key.as_str()) != Some(&value.as_str())) {
-        return Err(no_node("1 node(s) didn't match Pod's node affinity/selector"));
+        return Err(Unschedulable::OtherNode);
     }
     let containers =
         spec.iter().flat_map(|spec| spec.init_containers.iter().flatten().chain(&spec.containers));
@@ -117,7 +134,7 @@ fn place(context: &Context, pod: &Pod) -> Result<Option<OwnedSemaphorePermit>, S
     }
     match Arc::clone(&context.room).try_acquire_owned() {
         Ok(place) => Ok(Some(place)),
-        Err(_) => Err("0/1 nodes are available: 1 Too many pods.".to_owned()),
+        Err(_) => Err(Unschedulable::TooManyPods),
     }
 }
 

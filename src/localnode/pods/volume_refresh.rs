@@ -12,10 +12,10 @@ use tracing::warn;
 
 use super::super::events::Note;
 use super::env::Kind;
+use super::error::VolumeError;
 use super::service_account;
 use super::volumes;
 use super::worker::Worker;
-use crate::telemetry::with_causes;
 
 /// Changes that wait for a Pod that is busy; one that falls behind farther looks at all that it names.
 const MAX_WAITING: usize = 256;
@@ -86,6 +86,7 @@ impl Worker<'_> {
             tokio::select! {
                 () = tokio::time::sleep_until(next) => {
                     if let Err(error) = self.renew().await {
+                        let error = error.to_string();
                         warn!(pod = self.pod.name_any(), error, "the Pod's token was not renewed");
                     }
                     next = Instant::now() + self.renewal();
@@ -100,17 +101,19 @@ impl Worker<'_> {
             match self.refill().await {
                 Ok(()) => told = None,
                 // What they held until now stays: whoever runs goes on with it.
-                Err(why) if told.as_ref() != Some(&why) => {
-                    self.tell(Note::warning("FailedMount", why.clone())).await;
-                    told = Some(why);
+                Err(error) => {
+                    let why = error.to_string();
+                    if told.as_ref() != Some(&why) {
+                        self.tell(Note::warning("FailedMount", why.clone())).await;
+                        told = Some(why);
+                    }
                 }
-                Err(_) => {}
             }
         }
     }
 
     /// Makes the volumes, or brings them to what they are made from.
-    pub(super) async fn refill(&self) -> Result<(), String> {
+    pub(super) async fn refill(&self) -> Result<(), VolumeError> {
         let (client, settings) = (&self.context.client, &self.context.settings);
         let pod = Arc::clone(&self.shown.borrow());
         let filled = volumes::fill(client, settings, &pod, &self.folder.join("volumes")).await?;
@@ -122,11 +125,10 @@ impl Worker<'_> {
         service_account::renewed(self.mounted().tokens.into_iter().flatten().min())
     }
 
-    async fn renew(&self) -> Result<(), String> {
+    async fn renew(&self) -> Result<(), VolumeError> {
         if self.account.folder.is_dir() {
             let token = service_account::token(&self.context.client, &self.pod, None, None).await;
-            let token = token.map_err(|error| with_causes(&error))?;
-            self.account.renew(&token).map_err(|error| error.to_string())?;
+            self.account.renew(&token.map_err(VolumeError::Server)?)?;
         }
         Ok(())
     }

@@ -17,13 +17,13 @@ use super::super::cgroups::Groups;
 use super::super::supervise::protocol::Mount;
 use super::super::{Settings, node};
 use super::env;
+use super::error::VolumeError;
 use super::hooks;
 use super::limits;
 use super::network_probe;
 use super::projected::{Piece, inside, publish};
 use super::service_account;
 use crate::private;
-use crate::telemetry::with_causes;
 
 /// Where every container finds the token of its account.
 pub(super) const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -50,11 +50,11 @@ pub(super) async fn fill(
     settings: &Settings,
     pod: &Pod,
     folder: &Path,
-) -> Result<Volumes, String> {
+) -> Result<Volumes, VolumeError> {
     let filler = Filler { client, settings, pod, folder };
     let mut volumes = Volumes::default();
     for volume in pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten()) {
-        let failed = |why: String| format!("MountVolume.SetUp failed for volume {:?} : {why}", volume.name);
+        let failed = |why: VolumeError| VolumeError::SetUp { name: volume.name.clone(), why: Box::new(why) };
         let path = filler.one(volume, &mut volumes.tokens).await.map_err(failed)?;
         volumes.folders.insert(volume.name.clone(), path);
     }
@@ -69,14 +69,15 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    async fn one(&self, volume: &Volume, tokens: &mut Vec<Option<i64>>) -> Result<PathBuf, String> {
+    async fn one(&self, volume: &Volume, tokens: &mut Vec<Option<i64>>) -> Result<PathBuf, VolumeError> {
         let namespace = self.pod.namespace().unwrap_or_default();
         if let Some(claim) = &volume.persistent_volume_claim {
             let path = node::of_claim(&self.settings.folder, &namespace, &claim.claim_name);
-            return fs::create_dir_all(&path).map(|()| path).map_err(|error| error.to_string());
+            fs::create_dir_all(&path)?;
+            return Ok(path);
         }
         let path = self.folder.join(&volume.name);
-        private::make_folder(&path).map_err(|error| error.to_string())?;
+        private::make_folder(&path)?;
         let mut pieces = Vec::new();
         if let Some(secret) = &volume.secret {
             let name = secret.secret_name.clone().unwrap_or_default();
@@ -109,20 +110,20 @@ impl Filler<'_> {
                     pieces.push(self.token(token, mode).await?);
                     tokens.push(token.expiration_seconds);
                 } else {
-                    return Err("this machine does not know the kind of one of its sources".to_owned());
+                    return Err(VolumeError::UnknownSource);
                 }
             }
         } else if volume.empty_dir.is_some() {
             return Ok(path);
         } else {
-            return Err("this machine does not know its kind; give the Pod an emptyDir or a claim".to_owned());
+            return Err(VolumeError::UnknownKind);
         }
-        publish(&path, &pieces).map_err(|error| error.to_string())?;
+        publish(&path, &pieces)?;
         Ok(path)
     }
 
     /// What a Secret holds, where there is one.
-    async fn secret(&self, name: &str) -> Result<Option<Contents>, String> {
+    async fn secret(&self, name: &str) -> Result<Option<Contents>, VolumeError> {
         let found = self.found::<Secret>(name).await?;
         Ok(found.map(|secret| {
             let data = secret.data.unwrap_or_default().into_iter();
@@ -131,7 +132,7 @@ impl Filler<'_> {
     }
 
     /// What a ConfigMap holds, where there is one.
-    async fn config_map(&self, name: &str) -> Result<Option<Contents>, String> {
+    async fn config_map(&self, name: &str) -> Result<Option<Contents>, VolumeError> {
         let found = self.found::<ConfigMap>(name).await?;
         Ok(found.map(|map| {
             let texts = map.data.unwrap_or_default().into_iter().map(|(key, text)| (key, text.into_bytes()));
@@ -141,50 +142,58 @@ impl Filler<'_> {
     }
 
     /// An object of the Pod's namespace.
-    async fn found<K>(&self, name: &str) -> Result<Option<K>, String>
+    async fn found<K>(&self, name: &str) -> Result<Option<K>, VolumeError>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
         let namespace = self.pod.namespace().unwrap_or_default();
         let api: Api<K> = Api::namespaced(self.client.clone(), &namespace);
-        api.get_opt(name).await.map_err(|error| with_causes(&error))
+        api.get_opt(name).await.map_err(VolumeError::Server)
     }
 
     fn fields(
         &self,
         items: Option<&[DownwardAPIVolumeFile]>,
         mode: Option<i32>,
-    ) -> Result<Vec<Piece>, String> {
+    ) -> Result<Vec<Piece>, VolumeError> {
         let items = items.unwrap_or_default().iter();
         let pieces = items.map(|item| {
             let Some(field) = &item.field_ref else {
-                return Err("resourceFieldRef is not known on this machine".to_owned());
+                return Err(VolumeError::UnknownField);
             };
-            let text = env::field_of(self.pod, &field.field_path).map_err(|missing| missing.to_string())?;
+            let text = env::field_of(self.pod, &field.field_path)?;
             let mode = item.mode.or(mode).unwrap_or(MODE);
             Ok(Piece { path: item.path.clone(), bytes: text.into_bytes(), mode })
         });
         pieces.collect()
     }
 
-    async fn token(&self, asked: &ServiceAccountTokenProjection, mode: Option<i32>) -> Result<Piece, String> {
+    async fn token(
+        &self,
+        asked: &ServiceAccountTokenProjection,
+        mode: Option<i32>,
+    ) -> Result<Piece, VolumeError> {
         let (audience, life) = (asked.audience.as_deref(), asked.expiration_seconds);
         let token = service_account::token(self.client, self.pod, audience, life).await;
-        let token = token.map_err(|error| format!("failed to fetch token: {}", with_causes(&error)))?;
+        let token = token.map_err(VolumeError::Token)?;
         Ok(Piece { path: asked.path.clone(), bytes: token.into_bytes(), mode: mode.unwrap_or(MODE) })
     }
 }
 
 /// The keys that are asked for, each at its path; all of them where none is named.
 fn chosen(
-    (kind, name): (&str, &str),
+    (kind, name): (&'static str, &str),
     data: Option<Contents>,
     items: Option<&[KeyToPath]>,
     optional: bool,
     mode: Option<i32>,
-) -> Result<Vec<Piece>, String> {
+) -> Result<Vec<Piece>, VolumeError> {
     let Some(mut data) = data else {
-        return if optional { Ok(Vec::new()) } else { Err(format!("{kind} {name:?} not found")) };
+        return if optional {
+            Ok(Vec::new())
+        } else {
+            Err(VolumeError::NotFound { kind, name: name.to_owned() })
+        };
     };
     let mode = mode.unwrap_or(MODE);
     let Some(items) = items.filter(|items| !items.is_empty()) else {
@@ -198,7 +207,7 @@ fn chosen(
                 pieces.push(Piece { path: item.path.clone(), bytes, mode });
             }
             None if optional => {}
-            None => return Err(format!("references non-existent {kind} key: {}", item.key)),
+            None => return Err(VolumeError::MissingKey { kind, key: item.key.clone() }),
         }
     }
     Ok(pieces)
@@ -214,22 +223,24 @@ impl Volumes {
         container: &Container,
         account: Option<&Path>,
         env: &BTreeMap<String, String>,
-    ) -> Result<Vec<Mount>, String> {
+    ) -> Result<Vec<Mount>, VolumeError> {
         let mut mounts = Vec::new();
         for mount in container.volume_mounts.iter().flatten() {
             let Some(folder) = self.folders.get(&mount.name) else {
-                return Err(format!("volume {:?} is not there", mount.name));
+                return Err(VolumeError::MissingVolume(mount.name.clone()));
             };
             let expression = mount.sub_path_expr.as_deref().map(|text| env::expanded(text, env));
             let below = expression.as_deref().or(mount.sub_path.as_deref()).filter(|path| !path.is_empty());
             let source = match below {
                 None => folder.clone(),
                 Some(path) => {
-                    let source = inside(folder, path).ok_or_else(|| {
-                        format!("subPath {path:?} of volume {:?} leads out of it", mount.name)
+                    let source = inside(folder, path).ok_or_else(|| VolumeError::InvalidSubPath {
+                        path: path.to_owned(),
+                        volume: mount.name.clone(),
                     })?;
                     if !source.exists() {
-                        fs::create_dir_all(&source).map_err(|error| format!("subPath {path:?}: {error}"))?;
+                        fs::create_dir_all(&source)
+                            .map_err(|why| VolumeError::SubPath { path: path.to_owned(), why })?;
                     }
                     source
                 }
@@ -323,11 +334,10 @@ mod tests {
         let item = |key: &str| [KeyToPath { key: key.to_owned(), path: "p".to_owned(), mode: None }];
         let of = |items: &[KeyToPath], optional| chosen(("secret", "s"), data(), Some(items), optional, None);
         assert_eq!(of(&item("a"), false).unwrap()[0].path, "p");
-        assert_eq!(of(&item("b"), false).err().as_deref(), Some("references non-existent secret key: b"));
+        let missing = of(&item("b"), false).unwrap_err().to_string();
+        assert_eq!(missing, "references non-existent secret key: b");
         assert!(of(&item("b"), true).unwrap().is_empty());
-        assert_eq!(
-            chosen(("secret", "s"), None, None, false, None).err().as_deref(),
-            Some("secret \"s\" not found")
-        );
+        let missing = chosen(("secret", "s"), None, None, false, None).unwrap_err().to_string();
+        assert_eq!(missing, "secret \"s\" not found");
     }
 }

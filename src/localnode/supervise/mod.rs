@@ -11,11 +11,12 @@ mod exec;
 mod mounts;
 pub(super) mod protocol;
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::num::TryFromIntError;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
@@ -74,8 +75,8 @@ pub fn run() -> Result<(), SuperviseError> {
     };
     let child = match start(&order, &doors) {
         Ok(child) => child,
-        Err(message) => {
-            tell(&socket, &Report::Failed { message });
+        Err(error) => {
+            tell(&socket, &Report::Failed { message: error.to_string() });
             return Ok(());
         }
     };
@@ -99,14 +100,25 @@ fn command(order: &Order, program: &Path, args: &[String]) -> Command {
     command
 }
 
+/// Why the container's program did not start.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    #[error("cannot enter its control group: {0}")]
+    Cgroup(io::Error),
+    #[error("exec: {program:?}: {why}")]
+    Exec { program: PathBuf, why: io::Error },
+    #[error(transparent)]
+    InvalidPid(#[from] TryFromIntError),
+}
+
 /// The container's program, in a process group of its own.
-fn start(order: &Order, doors: &CgroupEntry) -> Result<Pid, String> {
+fn start(order: &Order, doors: &CgroupEntry) -> Result<Pid, StartError> {
     let mut command = command(order, &order.program, &order.args);
     command.stdin(Stdio::null()).process_group(0);
     let child = doors.inside(|| command.spawn());
-    let child = child.map_err(|error| format!("cannot enter its control group: {error}"))?;
-    let child = child.map_err(|error| format!("exec: {:?}: {error}", order.program))?;
-    i32::try_from(child.id()).map(Pid::from_raw).map_err(|error| error.to_string())
+    let child = child.map_err(StartError::Cgroup)?;
+    let child = child.map_err(|why| StartError::Exec { program: order.program.clone(), why })?;
+    Ok(Pid::from_raw(i32::try_from(child.id())?))
 }
 
 /// Passes on what the node asks for, until it has gone.

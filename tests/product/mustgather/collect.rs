@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use admit::gather::must::collect::{CollectError, Collected, Teller, Wanted, collect};
+use admit::gather::must_gather::collect::{CollectError, Collected, Teller, Wanted, collect};
 use admit_apiserver::Server;
 use axum::extract::Request;
 use axum::http::StatusCode;

@@ -3,7 +3,7 @@
 
 use admit::controllers::kit::manager::Manager;
 use admit::controllers::mustgather::member;
-use admit::gather::must::collect::{Teller, Wanted, collect};
+use admit::gather::must_gather::collect::{Teller, Wanted, collect};
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse as _;

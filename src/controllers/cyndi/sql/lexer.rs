@@ -4,7 +4,7 @@ use super::SqlError;
 use crate::controllers::cyndi::names::{SCHEMA, Table};
 
 /// Longest script or condition that is read: many times what indexes of a table with twelve columns take.
-const MAX_TEXT: usize = 64 * 1024;
+pub(super) const MAX_TEXT: usize = 64 * 1024;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, header};
 use kube::client::{Body, ClientBuilder};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -20,8 +20,8 @@ use tower::{Layer, Service};
 use super::HubSettings;
 use super::error::HubError;
 use super::redact::Redactor;
-use crate::controllers::kit::client::straight;
-use crate::outside;
+use crate::controllers::kit::client::{BadLogin, straight};
+use crate::outside::{self, Unreadable};
 use crate::telemetry::{Outside, Secrets};
 
 /// Bytes of a kubeconfig: one with all certificates in it has some ten thousand.
@@ -162,13 +162,13 @@ impl Reached {
         let Some(path) = &settings.kubeconfig else {
             return Ok(Self { client: own.clone(), heard, print: None });
         };
-        let unusable = |reason: &str| HubError::Kubeconfig {
+        let unusable = |error: ConnectError| HubError::Kubeconfig {
             path: path.clone(),
             // The first line: the rest quotes the file, secrets and all.
-            reason: Outside::of(reason.lines().next().unwrap_or_default(), &Secrets::default()),
+            reason: Outside::of(error.to_string().lines().next().unwrap_or_default(), &Secrets::default()),
         };
-        let Read { print, kubeconfig, secrets } = read(path).await.map_err(|error| unusable(&error))?;
-        let client = connect(kubeconfig, &heard, secrets).await.map_err(|error| unusable(&error))?;
+        let Read { print, kubeconfig, secrets } = read(path).await.map_err(unusable)?;
+        let client = connect(kubeconfig, &heard, secrets).await.map_err(unusable)?;
         Ok(Self { client, heard, print: Some(print) })
     }
 
@@ -195,12 +195,25 @@ struct Read {
     secrets: Secrets,
 }
 
-async fn read(path: &Path) -> Result<Read, String> {
+/// Why no connection can be made of a kubeconfig.
+#[derive(Debug, thiserror::Error)]
+enum ConnectError {
+    #[error(transparent)]
+    File(#[from] Unreadable),
+    #[error(transparent)]
+    Kubeconfig(#[from] KubeconfigError),
+    #[error(transparent)]
+    Login(#[from] BadLogin),
+    #[error(transparent)]
+    Client(#[from] kube::Error),
+}
+
+async fn read(path: &Path) -> Result<Read, ConnectError> {
     let path = path.to_owned();
     let reading = outside::in_time(move || {
-        let (text, _) = outside::bytes(&path, MAX_KUBECONFIG).map_err(|error| error.to_string())?;
+        let (text, _) = outside::bytes(&path, MAX_KUBECONFIG)?;
         // Reads the file once more, and makes paths absolute that it names relative to itself.
-        let kubeconfig = Kubeconfig::read_from(&path).map_err(|error| error.to_string())?;
+        let kubeconfig = Kubeconfig::read_from(&path)?;
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
         for file in named(&kubeconfig) {
@@ -210,7 +223,7 @@ async fn read(path: &Path) -> Result<Read, String> {
         let secrets = Secrets::of(shown.iter().map(|text| text.trim()));
         Ok(Read { print: hasher.finish(), kubeconfig, secrets })
     });
-    reading.await.map_err(|error| error.to_string())?
+    reading.await?
 }
 
 /// Tokens and passwords, also those in files of their own.
@@ -234,13 +247,16 @@ fn named(kubeconfig: &Kubeconfig) -> Vec<PathBuf> {
     authorities.chain(of_users.flatten()).map(PathBuf::from).collect()
 }
 
-async fn connect(kubeconfig: Kubeconfig, heard: &Arc<Heard>, secrets: Secrets) -> Result<Client, String> {
+async fn connect(
+    kubeconfig: Kubeconfig,
+    heard: &Arc<Heard>,
+    secrets: Secrets,
+) -> Result<Client, ConnectError> {
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let config = straight(config.map_err(|error| error.to_string())?);
-    let mut config = config.map_err(|error| error.to_string())?;
+    let mut config = straight(config?)?;
     config.connect_timeout = Some(CONNECT);
     // Waits are ours: seen in metrics, and bounded.
     config.default_retry = false;
-    let builder = ClientBuilder::try_from(config).map_err(|error| error.to_string())?;
+    let builder = ClientBuilder::try_from(config)?;
     Ok(builder.with_layer(&Hearing(Arc::clone(heard))).with_layer(&Redactor(secrets)).build())
 }

@@ -41,6 +41,27 @@ const MAX_ANSWER: usize = 2 * 1024 * 1024;
 /// Parts of the software of one container that are told.
 const MAX_PARTS: usize = 32;
 
+/// Why the agent of one node told nothing.
+#[derive(Debug, thiserror::Error)]
+enum AgentError {
+    #[error("no answer within {} s", PATIENCE.as_secs())]
+    TimedOut,
+    #[error("its Pod has no address")]
+    MissingAddress,
+    #[error("`{0}` is no URL")]
+    InvalidUrl(String),
+    #[error("{}", with_causes(.0))]
+    Request(kube::Error),
+    #[error(transparent)]
+    InvalidRequest(http::Error),
+    #[error("its insights-runtime-extractor answered {0}")]
+    StatusCode(u16),
+    #[error(transparent)]
+    Body(Box<dyn std::error::Error + Send + Sync>),
+    #[error("its answer cannot be read: {0}")]
+    Malformed(serde_json::Error),
+}
+
 /// Why it is not known what runs in containers.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unknown {
@@ -192,41 +213,41 @@ impl Asking {
 
     async fn one(&self, node: String, address: String, ids: BTreeSet<String>) -> Result<Runtimes, Unknown> {
         let asked = timeout(PATIENCE, self.ask(&address, &ids)).await;
-        let asked = asked.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())));
-        let answer = asked.map_err(|why| Unknown::Agent { node, why })?;
+        let asked = asked.unwrap_or(Err(AgentError::TimedOut));
+        let answer = asked.map_err(|error| Unknown::Agent { node, why: error.to_string() })?;
         let containers = answer.into_values().flat_map(BTreeMap::into_values).flatten();
         let told = containers.filter(|(id, runtime)| ids.contains(id) && *runtime != Runtime::default());
         Ok(told.map(|(id, runtime)| (id, runtime.hashed())).collect())
     }
 
-    async fn ask(&self, address: &str, ids: &BTreeSet<String>) -> Result<Answer, String> {
-        let address: IpAddr = address.parse().map_err(|_| "its Pod has no address".to_owned())?;
+    async fn ask(&self, address: &str, ids: &BTreeSet<String>) -> Result<Answer, AgentError> {
+        let address: IpAddr = address.parse().map_err(|_| AgentError::MissingAddress)?;
         let url = format!("https://{}", SocketAddr::new(address, self.agents.port));
-        let url = url.parse().map_err(|_| format!("`{url}` is no URL"))?;
+        let url = url.parse().map_err(|_| AgentError::InvalidUrl(url))?;
         // The token goes to whoever shows the Service's certificate, and to nobody else at that address.
         let mut config = Config::new(url);
         config.root_cert = Some(self.authority.clone());
         config.tls_server_name = Some(format!("{SERVICE}.{}.svc.cluster.local", self.agents.namespace));
         config.auth_info = AuthInfo { token: Some(self.token.clone().into()), ..AuthInfo::default() };
         config.default_retry = false;
-        let client = Client::try_from(config).map_err(|error| with_causes(&error))?;
+        let client = Client::try_from(config).map_err(AgentError::Request)?;
         let body = json!({"containerIds": ids}).to_string();
         let request = Request::builder()
             .method(Method::POST)
             .uri("/gather_runtime_info")
             .header(header::CONTENT_TYPE, "application/json")
             .body(Body::from(body.into_bytes()))
-            .map_err(|error| error.to_string())?;
-        let answer = client.send(request).await.map_err(|error| with_causes(&error))?;
+            .map_err(AgentError::InvalidRequest)?;
+        let answer = client.send(request).await.map_err(AgentError::Request)?;
         let code = answer.status().as_u16();
         if code != 200 {
-            return Err(format!("its insights-runtime-extractor answered {code}"));
+            return Err(AgentError::StatusCode(code));
         }
         let body: Bytes = match Limited::new(answer.into_body(), MAX_ANSWER).collect().await {
             Ok(body) => body.to_bytes(),
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(AgentError::Body(error)),
         };
-        serde_json::from_slice(&body).map_err(|error| format!("its answer cannot be read: {error}"))
+        serde_json::from_slice(&body).map_err(AgentError::Malformed)
     }
 }
 

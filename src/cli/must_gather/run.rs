@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::Exit;
 use crate::cli::process::{self, Fault, GRACE, Threads};
-use crate::gather::must::wrapper::{self, Wanted};
+use crate::gather::must_gather::wrapper::{self, Wanted};
 use crate::telemetry::LogFormat;
 
 /// Arguments of `admit run-gather`.

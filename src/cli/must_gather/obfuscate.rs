@@ -14,7 +14,7 @@ use tracing::{info, warn};
 use super::upload::{told, variable, wait};
 use crate::cli::Exit;
 use crate::cli::process::{self, Fault, GRACE, Threads};
-use crate::gather::must::clean::{CleanError, Cleaned, Cleaner, Folder, LOG, Sink};
+use crate::gather::must_gather::clean::{CleanError, Cleaned, Cleaner, Folder, LOG, Sink};
 use crate::gather::obfuscate::rules::Ruleset;
 use crate::telemetry::LogFormat;
 use crate::{outside, private};

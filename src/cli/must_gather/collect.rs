@@ -13,8 +13,8 @@ use crate::cli::Exit;
 use crate::cli::controllers::client;
 use crate::cli::process::{self, Fault, GRACE, Threads};
 use crate::cli::value_parsers::duration;
-use crate::gather::must::collect::{CollectError, Teller, Wanted, collect};
-use crate::gather::must::wrapper::{LOG, LOGGED};
+use crate::gather::must_gather::collect::{CollectError, Teller, Wanted, collect};
+use crate::gather::must_gather::wrapper::{LOG, LOGGED};
 use crate::telemetry::LogFormat;
 
 /// Arguments of `admit must-gather`.

@@ -14,9 +14,9 @@ use tracing::{info, warn};
 use super::obfuscate::{RuleArgs, failed, into_sink, shown};
 use crate::cli::Exit;
 use crate::cli::process::{self, Fault, GRACE, Threads};
-use crate::gather::must::bundle::{Bundled, bundle};
-use crate::gather::must::clean::{Archive, CleanError, Cleaned, Cleaner};
-use crate::gather::must::mark;
+use crate::gather::must_gather::bundle::{Bundled, bundle};
+use crate::gather::must_gather::clean::{Archive, CleanError, Cleaned, Cleaner};
+use crate::gather::must_gather::mark;
 use crate::gather::tunnel::{Host, Proxies};
 use crate::gather::upload::sftp::{
     Credentials, Delivered, KnownHosts, Patience, RemoteName, Sftp, SftpError, Trust,
