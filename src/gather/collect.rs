@@ -106,7 +106,7 @@ pub(super) struct UnderWay {
 
 impl UnderWay {
     pub(super) fn new(at: usize, id: &'static str, context: &Context) -> Self {
-        let context = Context { keeper: context.keeper.of_another(), ..context.clone() };
+        let context = Context { recorder: context.recorder.of_another(), ..context.clone() };
         Self { at, id, context, started: Instant::now() }
     }
 
@@ -115,7 +115,7 @@ impl UnderWay {
     }
 
     pub(super) fn warn(&self, text: String) {
-        self.context.keeper.warn(text);
+        self.context.recorder.warn(text);
     }
 
     /// What a step of it brings, whatever goes wrong with that.
@@ -131,7 +131,7 @@ impl UnderWay {
         let Self { at, id, context, started } = self;
         let duration = started.elapsed();
         let (verdict, warnings) = {
-            let tally = context.keeper.tally();
+            let tally = context.recorder.tally();
             let verdict = match ended {
                 Ended::Well => verdict(&tally, None),
                 Ended::Failed(failure) => verdict(&tally, Some(failure)),

@@ -81,7 +81,7 @@ pub struct Context {
     /// Who tells what runs in containers; without them nobody is asked.
     pub agents: Option<Agents>,
     /// Where records go.
-    pub keeper: Recorder,
+    pub recorder: Recorder,
 }
 
 /// The agents on nodes that look into containers: Pods with the label `app.kubernetes.io/name=insights-runtime-extractor`.
@@ -120,7 +120,7 @@ impl Context {
     /// # Errors
     /// [`Failure::Disk`] when it cannot be written.
     pub async fn json(&self, path: impl Into<String> + Send, document: Value) -> Result<(), Failure> {
-        self.keeper.keep(Record::json(path, document, self.now)).await
+        self.recorder.keep(Record::json(path, document, self.now)).await
     }
 
     /// Keeps text as it is at `path`.
@@ -132,7 +132,7 @@ impl Context {
         path: impl Into<String> + Send,
         text: impl Into<String> + Send,
     ) -> Result<(), Failure> {
-        self.keeper.keep(Record::raw(path, text, self.now)).await
+        self.recorder.keep(Record::raw(path, text, self.now)).await
     }
 }
 

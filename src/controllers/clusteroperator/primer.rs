@@ -48,12 +48,12 @@ pub(super) struct Primer {
     client: Client,
     settings: Settings,
     source: Source,
-    telling: Notices,
+    notices: Notices,
     metrics: Arc<ControllerMetrics>,
     counts: Counts,
     clock: Clock,
     live: Live,
-    later: Retries,
+    retries: Retries,
 }
 
 /// What came of one ClusterOperator.
@@ -75,7 +75,7 @@ impl Primer {
         let source = Source::new(settings.payload.as_deref(), settings.inclusion.clone());
         Self {
             api: Api::all(client.clone()),
-            telling: Notices::new(client.clone()),
+            notices: Notices::new(client.clone()),
             client,
             clock: settings.clock.clone(),
             settings,
@@ -83,7 +83,7 @@ impl Primer {
             metrics,
             counts,
             live: Live::default(),
-            later: Retries::default(),
+            retries: Retries::default(),
         }
     }
 
@@ -112,9 +112,9 @@ impl Primer {
                     let Some(result) = term.stop.run_until_cancelled(self.pass()).await else { return };
                     self.metrics.reconciled(NAME, result, began.elapsed());
                     term.readiness.set(NAME, true);
-                    self.telling.say(&term.says, self.later.failing());
+                    self.notices.say(&term.says, self.retries.failing());
                     let next = Instant::now() + jittered(EVERY);
-                    due = self.later.next().map_or(next, |later| later.min(next));
+                    due = self.retries.next().map_or(next, |retry| retry.min(next));
                 }
             }
         }
@@ -184,7 +184,7 @@ impl Primer {
         };
         let Payload { operators, mistakes } = &*payload;
         self.tell_of(mistakes.clone()).await;
-        self.later.keep(|name| operators.iter().any(|wanted| wanted.name == name));
+        self.retries.keep(|name| operators.iter().any(|wanted| wanted.name == name));
         let now = self.clock.now();
         let todo: Vec<_> = operators.iter().filter_map(|wanted| self.todo(wanted, now)).collect();
         let api = self.api.clone();
@@ -204,18 +204,18 @@ impl Primer {
             }
             primed.extend(self.done(&wanted.name, outcome).await);
         }
-        self.telling.primed(&primed).await;
+        self.notices.primed(&primed).await;
         result
     }
 
     async fn tell_of(&mut self, mistakes: Vec<String>) {
-        let new = self.telling.mistakes(mistakes).await;
+        let new = self.notices.mistakes(mistakes).await;
         (0..new).for_each(|_| self.counts.primed("bad_manifest"));
     }
 
     /// What is to be done about one now, if anything.
     fn todo(&self, wanted: &Wanted, now: Timestamp) -> Option<(Wanted, Step, Option<ClusterOperator>)> {
-        if self.later.is_waited_for(&wanted.name, Instant::now()) {
+        if self.retries.is_waited_for(&wanted.name, Instant::now()) {
             return None;
         }
         let live = match self.live.get(&wanted.name) {
@@ -234,26 +234,26 @@ impl Primer {
             Outcome::Primed(object) => {
                 info!(name, "primed");
                 self.live.wrote(object.as_ref().clone());
-                self.later.forget(name);
+                self.retries.forget(name);
                 ("primed", Some(*object))
             }
             Outcome::Theirs => {
                 debug!(name, "another was first");
                 self.live.exists(name);
-                self.later.forget(name);
+                self.retries.forget(name);
                 ("conflict", None)
             }
             Outcome::Wait(left) => {
-                self.later.wait(name, Instant::now() + left);
+                self.retries.wait(name, Instant::now() + left);
                 return None;
             }
             Outcome::Failed(error) => {
-                if self.later.failed(name, &error, Instant::now()) {
+                if self.retries.failed(name, &error, Instant::now()) {
                     warn!(name, error, "not primed, trying again later");
                 } else {
                     debug!(name, error, "not primed, again");
                 }
-                self.telling.failed(name, error).await;
+                self.notices.failed(name, error).await;
                 ("error", None)
             }
         };

@@ -78,30 +78,30 @@ mod tests {
 
     #[test]
     fn what_fails_is_tried_again_after_ever_longer_waits_of_at_most_a_minute() {
-        let (mut later, mut now) = (Retries::default(), Instant::now());
-        assert!(!later.is_waited_for("dns", now));
+        let (mut retries, mut now) = (Retries::default(), Instant::now());
+        assert!(!retries.is_waited_for("dns", now));
         for bound in [1, 2, 4, 8, 16, 32, 60, 60] {
-            later.failed("dns", "refused", now);
-            let wait = later.next().unwrap() - now;
+            retries.failed("dns", "refused", now);
+            let wait = retries.next().unwrap() - now;
             assert!(
                 wait >= Duration::from_millis(bound * 500) && wait <= Duration::from_secs(bound),
                 "{wait:?}"
             );
-            assert!(later.is_waited_for("dns", now) && !later.is_waited_for("dns", now + wait));
+            assert!(retries.is_waited_for("dns", now) && !retries.is_waited_for("dns", now + wait));
             now += wait;
         }
-        later.forget("dns");
-        assert_eq!(later.next(), None);
+        retries.forget("dns");
+        assert_eq!(retries.next(), None);
     }
 
     #[test]
     fn a_failure_is_new_when_it_is_another_one() {
-        let (mut later, now) = (Retries::default(), Instant::now());
-        let told = ["refused", "refused", "gone"].map(|error| later.failed("dns", error, now));
+        let (mut retries, now) = (Retries::default(), Instant::now());
+        let told = ["refused", "refused", "gone"].map(|error| retries.failed("dns", error, now));
         assert_eq!(told, [true, false, true]);
-        later.wait("young", now);
-        assert_eq!(later.failing().collect::<Vec<_>>(), [("dns", "gone")]);
-        later.keep(|name| name == "young");
-        assert_eq!((later.failing().count(), later.next()), (0, Some(now)));
+        retries.wait("young", now);
+        assert_eq!(retries.failing().collect::<Vec<_>>(), [("dns", "gone")]);
+        retries.keep(|name| name == "young");
+        assert_eq!((retries.failing().count(), retries.next()), (0, Some(now)));
     }
 }

@@ -116,17 +116,17 @@ async fn record(
         Ok(obfuscation) => obfuscation,
         Err(error) => return (Vec::new(), Err(error.to_string())),
     };
-    let keeper = match run_context.store.scratch() {
+    let recorder = match run_context.store.scratch() {
         Ok(file) => Recorder::new(Spool::new(file, obfuscator)),
         Err(error) => return (Vec::new(), Err(error.to_string())),
     };
     let remote = Arc::clone(&instructions.remote);
-    let rows = collected(run_context, request, instructions, &keeper, now).await;
+    let rows = collected(run_context, request, instructions, &recorder, now).await;
     let facts = ProcessFacts { memory_bytes: memory_bytes().await, uptime: run_context.started.elapsed() };
     let (shop, owner) = (Arc::clone(run_context), uid.to_owned());
     let told = rows.clone();
     let written = tokio::task::spawn_blocking(move || {
-        let spool = keeper.close().ok_or(StoreError::AlreadyClaimed)?;
+        let spool = recorder.close().ok_or(StoreError::AlreadyClaimed)?;
         let archive = Archive::new(spool, &told, facts, &remote, now);
         let archive = archive.map_err(|error| shop.store.unusable(error))?;
         let published = shop.store.publish(&owner, archive.newest(), |out| archive.write(out))?;
@@ -151,7 +151,7 @@ async fn collected(
     run_context: &RunContext,
     request: &GatherRequest,
     instructions: Instructions,
-    keeper: &Recorder,
+    recorder: &Recorder,
     now: Timestamp,
 ) -> Vec<Row> {
     let Selection { gatherers, empty_groups, unknown: _ } = select(GATHERERS, &request.choices);
@@ -165,7 +165,7 @@ async fn collected(
         interval: gather_every.unwrap_or(INTERVAL),
         remote: instructions.remote,
         agents: instructions.agents,
-        keeper: keeper.clone(),
+        recorder: recorder.clone(),
     };
     let mut rows = collect(gatherers, &context, *gatherer_concurrency).await;
     rows.extend(empty_groups.into_iter().map(|id| Row {

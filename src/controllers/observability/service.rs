@@ -104,9 +104,9 @@ pub async fn run(
     let rollouts = endpoint.as_ref().map(|settings| workloads.follow(&client, &namespace, settings));
     let endpoint = endpoint.map(|_| endpoint::Operator { client: client.clone(), vocabulary, workloads });
     let changes = Arc::new(Changes::new(vocabulary));
-    let keeper = Reconciler { client, vocabulary, endpoint, changes, seen, counts, clock };
+    let reconciler = Reconciler { client, vocabulary, endpoint, changes, seen, counts, clock };
     tokio::join!(
-        keep(keeper, &namespace, rollouts, around.clone(), stop.clone()),
+        keep(reconciler, &namespace, rollouts, around.clone(), stop.clone()),
         show(mirror, around.clone(), stop.clone()),
         async {
             if let Some(link) = link {
@@ -118,14 +118,15 @@ pub async fn run(
 
 /// Keeps the add-ons of this cluster, which are looked at again with each of `rollouts`.
 async fn keep(
-    keeper: Reconciler,
+    reconciler: Reconciler,
     namespace: &str,
     rollouts: Option<impl Stream<Item = ()> + Send + 'static>,
     around: Surroundings,
     stop: CancellationToken,
 ) {
-    let api: Api<DeserializeGuard<ObservabilityAddon>> = Api::namespaced(keeper.client.clone(), namespace);
-    let (changes, counts) = (Arc::clone(&keeper.changes), keeper.counts.clone());
+    let api: Api<DeserializeGuard<ObservabilityAddon>> =
+        Api::namespaced(reconciler.client.clone(), namespace);
+    let (changes, counts) = (Arc::clone(&reconciler.changes), reconciler.counts.clone());
     let controller =
         Controller::new(NAME, api, watcher::Config::default()).resync(RESYNC).when(move |object| {
             // Each version that the watch tells of comes by here, also those that no look sees.
@@ -143,7 +144,7 @@ async fn keep(
         Some(concerned) => controller.wakes(concerned),
         None => controller,
     };
-    controller.run(Arc::new(keeper), around, stop).await;
+    controller.run(Arc::new(reconciler), around, stop).await;
 }
 
 /// Shows the add-ons that lie here as on a hub.

@@ -49,7 +49,9 @@ impl Look for Counting {
         let Images { by_month, dropped, .. } = images;
         async move {
             if dropped > 0 {
-                context.keeper.warn(format!("{dropped} images past the first {IMAGE_CAP} were not counted"));
+                context
+                    .recorder
+                    .warn(format!("{dropped} images past the first {IMAGE_CAP} were not counted"));
             }
             if by_month.is_empty() {
                 return Ok(());

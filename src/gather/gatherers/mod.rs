@@ -84,7 +84,7 @@ fn told(context: &Context, part: Result<(), Failure>) -> Result<(), Failure> {
         Ok(()) => Ok(()),
         Err(failure @ Failure::Disk(_)) => Err(failure),
         Err(failure) => {
-            context.keeper.fail(failure.to_string());
+            context.recorder.fail(failure.to_string());
             Ok(())
         }
     }
@@ -92,7 +92,7 @@ fn told(context: &Context, part: Result<(), Failure>) -> Result<(), Failure> {
 
 /// Tells what a reader has to know about a list that was read to its end.
 fn tell(context: &Context, listing: &Listing) {
-    listing.warnings().for_each(|warning| context.keeper.warn(warning));
+    listing.warnings().for_each(|warning| context.recorder.warn(warning));
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ impl Look for Relating {
         let Self { context, related, unread } = *self;
         if unread > 0 {
             context
-                .keeper
+                .recorder
                 .warn(format!("{unread} related objects past the first {MAX_RELATED} were not read"));
         }
         async move { keep_related(&context, related).await }.boxed()
@@ -91,13 +91,13 @@ async fn keep_related(context: &Context, related: BTreeSet<Reference>) -> Result
     let versions = lister::versions(context).await?;
     for reference in related {
         let Some(version) = versions.get(&reference.group) else {
-            context.keeper.warn(format!("{reference} is not read: its group is not served"));
+            context.recorder.warn(format!("{reference} is not read: its group is not served"));
             continue;
         };
         let read = match lister::get_reference(context, &reference, version).await {
             Ok(Some(object)) => keep_one(context, &reference, &object).await,
             Ok(None) => {
-                context.keeper.warn(format!("{reference} is not there"));
+                context.recorder.warn(format!("{reference} is not there"));
                 Ok(())
             }
             Err(failure) => Err(failure),

@@ -40,7 +40,7 @@ async fn gather(context: Context) -> Result<(), Failure> {
     tell(&context, &listing);
     if unnamed > 0 {
         context
-            .keeper
+            .recorder
             .warn(format!("{unnamed} service accounts past the first {NAMED} are counted, not named"));
     }
     if namespaces.is_empty() {

@@ -32,7 +32,7 @@ async fn gather(context: Context) -> Result<(), Failure> {
     match cluster::id(&context.client).await {
         Ok(id) => context.raw("config/id", id).await,
         Err(error) => {
-            context.keeper.fail(error.to_string());
+            context.recorder.fail(error.to_string());
             Ok(())
         }
     }

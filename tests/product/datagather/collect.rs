@@ -36,7 +36,7 @@ pub(super) fn context(client: Client) -> Context {
         interval: Duration::from_hours(2),
         remote: Arc::default(),
         agents: None,
-        keeper: Recorder::new(spool(None)),
+        recorder: Recorder::new(spool(None)),
     }
 }
 
@@ -46,7 +46,7 @@ static ODD: &[Gatherer] = &[
     row("odd/partly", |context| {
         async move {
             context.raw("config/x", "x").await?;
-            context.keeper.fail("half".to_owned());
+            context.recorder.fail("half".to_owned());
             Ok(())
         }
         .boxed()
@@ -151,7 +151,7 @@ async fn the_records_of_each_gatherer() {
     );
     let context = context(cluster.client());
     let rows = collect(GATHERERS.iter().collect(), &context, NonZeroUsize::MIN).await;
-    let read = entries(&archive(context.keeper.close().unwrap(), &rows));
+    let read = entries(&archive(context.recorder.close().unwrap(), &rows));
     let mut found: Vec<_> = read.into_iter().map(|entry| (entry.path, entry.text)).collect();
     found.retain(|(path, _)| path != GATHERS && path != remote::PATH);
     found.sort();

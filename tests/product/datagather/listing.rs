@@ -65,7 +65,7 @@ fn page(uri: &http::Uri, pods: usize, expires: bool, pages: &mut Vec<usize>) -> 
 async fn counted(context: &Context) -> (Row, String) {
     let images = GATHERERS.iter().filter(|gatherer| gatherer.id == "clusterconfig/container_images");
     let row = collect(images.collect(), context, NonZeroUsize::MIN).await.remove(0);
-    let read = entries(&archive(context.keeper.close().unwrap(), &[]));
+    let read = entries(&archive(context.recorder.close().unwrap(), &[]));
     (row, read.into_iter().find(|entry| entry.path == "config/running_containers.json").unwrap().text)
 }
 
@@ -191,7 +191,7 @@ async fn who_fails_panics_or_is_late_disturbs_nobody_that_looks_at_the_same_list
     let good = rows.iter().find(|row| row.id == "odd/good").unwrap();
     assert!(good.duration < Duration::from_secs(91), "{good:?}");
     assert_eq!(*pages.lock().unwrap(), [500, 500, 100, 500, 500, 100]);
-    let read = entries(&archive(context.keeper.close().unwrap(), &[]));
+    let read = entries(&archive(context.recorder.close().unwrap(), &[]));
     for path in ["config/late", "config/good", "config/other"] {
         assert_eq!(read.iter().find(|entry| entry.path == path).unwrap().text, "1100");
     }

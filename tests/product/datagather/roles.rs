@@ -182,9 +182,10 @@ impl Place {
 
     /// The controller, with its ClusterOperator, while `play` is under way.
     async fn run(&self, account: &Process, settings: Settings, play: impl Future<Output = ()>) {
-        let keeper = member(account.client.clone(), settings).unwrap();
+        let recorder = member(account.client.clone(), settings).unwrap();
         let stop = CancellationToken::new();
-        let running = tokio::spawn(Manager::new(account.client.clone(), None).with(keeper).run(stop.clone()));
+        let running =
+            tokio::spawn(Manager::new(account.client.clone(), None).with(recorder).run(stop.clone()));
         play.await;
         stop.cancel();
         timeout(PATIENCE, running).await.unwrap().unwrap().unwrap();

@@ -117,14 +117,14 @@ pub(super) fn context(shipped: &Shipped) -> Context {
         interval: Duration::from_hours(2),
         remote: Arc::default(),
         agents: None,
-        keeper: Recorder::new(spool(None)),
+        recorder: Recorder::new(spool(None)),
     }
 }
 
 pub(super) async fn gathered_by(context: Context, wanted: &str) -> (Vec<(String, String)>, Vec<Row>) {
     let chosen = GATHERERS.iter().filter(|gatherer| gatherer.id.starts_with(wanted)).collect();
     let rows = collect(chosen, &context, NonZeroUsize::new(4).unwrap()).await;
-    let read = entries(&archive(context.keeper.close().unwrap(), &[]));
+    let read = entries(&archive(context.recorder.close().unwrap(), &[]));
     let mut records: Vec<_> = read.into_iter().map(|entry| (entry.path, entry.text)).collect();
     records.retain(|(path, _)| path != GATHERS && path != remote::PATH);
     records.sort();

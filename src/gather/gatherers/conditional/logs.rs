@@ -53,7 +53,7 @@ async fn gather(context: Context) -> Result<(), Failure> {
     let mut left = 0;
     for request in &context.remote.logs {
         if !context.reads_namespace(&request.namespace) {
-            context.keeper.warn(format!(
+            context.recorder.warn(format!(
                 "logs of {} are asked for and not read: names of namespaces that are do not begin so",
                 request.namespace
             ));
@@ -63,7 +63,7 @@ async fn gather(context: Context) -> Result<(), Failure> {
         told(&context, found.map(|more| left += more))?;
     }
     if left > 0 {
-        context.keeper.warn(format!("{left} logs past the first {MAX_LOGS} were not read"));
+        context.recorder.warn(format!("{left} logs past the first {MAX_LOGS} were not read"));
     }
     let room = (MAX_TOGETHER / logs.len().max(1)).min(MAX_LOG);
     let mut reading =
@@ -115,7 +115,7 @@ async fn keep(context: &Context, log: Log, room: usize) -> Result<(), Failure> {
         Ok(source) => source,
         // A container that has not begun, or no pod any more.
         Err(kube::Error::Api(status)) if matches!(status.code, 400 | 404) => {
-            context.keeper.warn(format!("{} is not there: {}", what(), status.message));
+            context.recorder.warn(format!("{} is not there: {}", what(), status.message));
             return Ok(());
         }
         Err(error) => return Err(Failure::Api { what: what(), source: Box::new(error) }),
@@ -123,7 +123,7 @@ async fn keep(context: &Context, log: Log, room: usize) -> Result<(), Failure> {
     let read = read(source, Lines::new(messages, room)).await;
     let (text, left) = read.map_err(|why| Failure::Unreadable { what: what(), why })?;
     if left > 0 {
-        context.keeper.warn(format!("{left} lines of {} had no room", what()));
+        context.recorder.warn(format!("{left} lines of {} had no room", what()));
     }
     if text.is_empty() {
         return Ok(());

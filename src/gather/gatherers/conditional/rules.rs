@@ -20,7 +20,7 @@ async fn gather(context: Context) -> Result<(), Failure> {
     if remote.rules().is_empty() {
         return Ok(());
     }
-    context.keeper.warn(format!("{} rules are {UNASKED}", remote.rules().len()));
+    context.recorder.warn(format!("{} rules are {UNASKED}", remote.rules().len()));
     let told = |rule: &Value| json!({"rule": rule, "errors": [UNASKED], "was_triggered": false});
     let rules: Vec<_> = remote.rules().iter().map(told).collect();
     let record = json!({"version": remote.version(), "rules": rules, "endpoint": remote.endpoint});

@@ -25,7 +25,7 @@ pub(super) async fn keep(context: &Context, namespace: &str) -> Result<(), Failu
     }
     tell(context, &listing);
     if newest.dropped > 0 {
-        context.keeper.warn(format!("{namespace}: of its events the newest {MAX_EVENTS} were kept"));
+        context.recorder.warn(format!("{namespace}: of its events the newest {MAX_EVENTS} were kept"));
     }
     let items = newest.into_items();
     if items.is_empty() {

@@ -70,7 +70,7 @@ impl Logged {
 pub(super) async fn keep(context: &Context, logged: Logged) -> Result<(), Failure> {
     let Logged { logs, left } = logged;
     if left > 0 {
-        context.keeper.warn(format!("{left} logs past the first {MAX_LOGS} were not read"));
+        context.recorder.warn(format!("{left} logs past the first {MAX_LOGS} were not read"));
     }
     let traces = Traces::new()?;
     let room = (MAX_TOGETHER / logs.len().max(1)).min(MAX_LOG);
@@ -112,7 +112,7 @@ async fn tail(context: &Context, log: &Log, lines: i64, room: usize) -> Result<O
         Ok(source) => Box::pin(source),
         // A container that has not begun, or no pod any more.
         Err(kube::Error::Api(status)) if matches!(status.code, 400 | 404) => {
-            context.keeper.warn(format!("{} is not there: {}", what(), status.message));
+            context.recorder.warn(format!("{} is not there: {}", what(), status.message));
             return Ok(None);
         }
         Err(error) => return Err(Failure::Api { what: what(), source: Box::new(error) }),

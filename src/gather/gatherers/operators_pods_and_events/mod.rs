@@ -70,7 +70,7 @@ fn readable(context: &Context, namespaces: BTreeSet<String>) -> Vec<String> {
     if !left.is_empty() {
         let prefix = &context.namespace_prefix;
         let left = left.join(", ");
-        context.keeper.warn(format!("not read, because their names do not begin with `{prefix}`: {left}"));
+        context.recorder.warn(format!("not read, because their names do not begin with `{prefix}`: {left}"));
     }
     read
 }

@@ -48,7 +48,7 @@ async fn gather(context: Context) -> Result<(), Failure> {
         return Err(missing);
     }
     if charts.dropped > 0 {
-        context.keeper.warn(format!(
+        context.recorder.warn(format!(
             "{} objects of charts past the first {MAX_CHARTS} were not counted",
             charts.dropped
         ));

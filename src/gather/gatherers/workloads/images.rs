@@ -34,12 +34,12 @@ pub(super) async fn read(context: &Context, ids: Vec<String>) -> Map<String, Val
                 Ok(image) => {
                     found.extend(image.map(|image| (id, image)));
                 }
-                Err(failure) => context.keeper.fail(failure.to_string()),
+                Err(failure) => context.recorder.fail(failure.to_string()),
             }
         }
     };
     if timeout(PATIENCE, reading).await.is_err() {
-        context.keeper.warn(format!("not all images could be read within {} s", PATIENCE.as_secs()));
+        context.recorder.warn(format!("not all images could be read within {} s", PATIENCE.as_secs()));
     }
     found.sort_keys();
     found

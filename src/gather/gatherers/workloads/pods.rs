@@ -55,7 +55,7 @@ async fn keep(context: &Context, workloads: Workloads) -> Result<(), Failure> {
     }
     if untold > 0 {
         context
-            .keeper
+            .recorder
             .warn(format!("{untold} pods are counted without their shapes, of which {MAX_SHAPES} are told"));
     }
     let ids: BTreeSet<&str> =

@@ -123,13 +123,13 @@ pub(super) async fn read(context: &Context) -> Result<Runtimes, Failure> {
     let Some(agents) = &context.agents else { return Ok(Runtimes::new()) };
     let addresses = running(context, agents).await?;
     if addresses.is_empty() {
-        context.keeper.warn(Unknown::NoAgents(agents.namespace.clone()).to_string());
+        context.recorder.warn(Unknown::NoAgents(agents.namespace.clone()).to_string());
         return Ok(Runtimes::new());
     }
     let asking = match Asking::new(context, agents).await {
         Ok(asking) => asking,
         Err(unknown) => {
-            context.keeper.fail(unknown.to_string());
+            context.recorder.fail(unknown.to_string());
             return Ok(Runtimes::new());
         }
     };
@@ -143,12 +143,12 @@ pub(super) async fn read(context: &Context) -> Result<Runtimes, Failure> {
     while let Some(answer) = answers.next().await {
         match answer {
             Ok(answer) => runtimes.extend(answer),
-            Err(unknown) => context.keeper.fail(unknown.to_string()),
+            Err(unknown) => context.recorder.fail(unknown.to_string()),
         }
     }
     for (node, _) in containers {
         let why = "no insights-runtime-extractor runs on it".to_owned();
-        context.keeper.warn(Unknown::Agent { node, why }.to_string());
+        context.recorder.warn(Unknown::Agent { node, why }.to_string());
     }
     Ok(runtimes)
 }
