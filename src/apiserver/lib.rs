@@ -63,6 +63,7 @@ mod flowcontrol;
 mod http;
 mod identity;
 mod interrupt;
+mod kinds;
 mod logs;
 pub mod managed_fields;
 mod object;

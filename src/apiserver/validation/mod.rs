@@ -20,6 +20,7 @@ use admit_apimachinery::labels;
 use serde_json::Value;
 
 use crate::interrupt;
+use crate::kinds::strategy;
 use crate::resources::ResourceInfo;
 use crate::status::{Cause, Causes};
 
@@ -30,6 +31,10 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
         return Causes::default();
     }
     let mut causes = if checks_finalizers(info) { finalizers(object) } else { Causes::default() };
+    if let Some(strategy) = strategy(info) {
+        causes.extend(strategy.errors(object, old).into_iter().map(|error| error.cause()));
+        return causes;
+    }
     causes.extend(match (info.group.as_str(), info.kind.as_str()) {
         ("", "ConfigMap") => config::config_map(object),
         ("", "Secret") => config::secret(object),

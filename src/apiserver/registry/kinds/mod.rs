@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 use super::create::has_generation;
 use crate::call::Call;
+use crate::kinds::strategy;
 use crate::object;
 use crate::resources::{ResourceInfo, Subresource};
 use crate::status::{Cause, Causes, Refusal};
@@ -110,7 +111,12 @@ pub(super) fn is_collected(info: &ResourceInfo) -> bool {
 pub(super) fn default(call: &Call, object: &mut Value) {
     match &call.custom {
         Some(custom) => custom.default(object),
-        None => defaults::fill(&call.info, object),
+        None => {
+            defaults::fill(&call.info, object);
+            if let Some(default) = strategy(&call.info).and_then(|strategy| strategy.default) {
+                default(&call.info.version, object);
+            }
+        }
     }
     if id(&call.info) == ("", "Secret") {
         secret::prepare(object);
@@ -133,6 +139,9 @@ pub(super) fn prepare_create(call: &Call, object: &mut Value) {
     if has_generation(&call.info) {
         object::set_meta(object, "generation", Some(1.into()));
     }
+    if let Some(prepare) = strategy(&call.info).and_then(|strategy| strategy.prepare_create) {
+        return prepare(object);
+    }
     match id(&call.info) {
         ("", "Namespace") => namespace::prepare_create(object),
         ("", "Pod") => pod::prepare_create(object),
@@ -152,6 +161,11 @@ pub(super) fn prepare_create(call: &Call, object: &mut Value) {
 
 /// Brings a changed object into the form that is stored.
 pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
+    if call.subresource.is_none()
+        && let Some(prepare) = strategy(&call.info).and_then(|strategy| strategy.prepare_update)
+    {
+        return prepare(object, old);
+    }
     match id(&call.info) {
         ("", "Namespace") => namespace::prepare_update(call, object, old),
         ("", "Pod") if call.subresource.is_none() => pod::prepare_update(object, old),
@@ -224,6 +238,9 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Caus
     if matches!(call.subresource, None | Some(Subresource::Scale)) {
         causes.extend(validation::content(&call.info, object, old));
     }
+    if let (true, Some(old), Some(strategy)) = (status, old, strategy(&call.info)) {
+        causes.extend(strategy.status_errors(object, old).into_iter().map(|error| error.cause()));
+    }
     match (id(&call.info), old) {
         (("batch", "Job"), Some(old)) if call.subresource.is_none() => {
             causes.extend(job::changes(object, old))
@@ -277,8 +294,12 @@ pub(super) fn warnings(call: &Call, object: &Value, old: Option<&Value>) {
     if id(&call.info) == ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") {
         call.warnings.add("this server stores MutatingAdmissionPolicies and does not run them");
     }
-    if call.info.builtin && call.subresource.is_none() {
-        warnings::of(&call.info, object, old).into_iter().for_each(|warning| call.warnings.add(warning));
+    if call.subresource.is_none()
+        && let Some(warnings) = strategy(&call.info).and_then(|strategy| strategy.warnings)
+    {
+        warnings(object, old).into_iter().for_each(|warning| call.warnings.add(warning));
+    } else if call.info.builtin && call.subresource.is_none() {
+        self::warnings::of(&call.info, object, old).into_iter().for_each(|warning| call.warnings.add(warning));
     }
 }
 

@@ -1,0 +1,283 @@
+//! A part of an object that is being validated, together with the path by which its errors name it.
+//!
+//! Reading never fails: a part that is absent, or of another type than asked for, reads as Go's zero value, because
+//! decoding has refused wrong types before anything is validated.
+
+use std::fmt;
+use std::rc::Rc;
+
+use admit_apimachinery::field_error::{BadValue, FieldError, FieldErrorKind};
+use admit_apimachinery::findings::FieldErrors;
+use serde_json::{Map, Value};
+
+use crate::interrupt;
+
+static NULL: Value = Value::Null;
+
+/// A part of an object, and its path from the object's root.
+#[derive(Clone, Debug)]
+pub(crate) struct Field<'o> {
+    value: &'o Value,
+    path: Option<Rc<Node>>,
+}
+
+#[derive(Debug)]
+struct Node {
+    parent: Option<Rc<Node>>,
+    step: Step,
+}
+
+#[derive(Debug)]
+enum Step {
+    Name(&'static str),
+    Key(String),
+    Index(usize),
+}
+
+impl<'o> Field<'o> {
+    /// The object itself, which has an empty path.
+    pub(crate) const fn root(object: &'o Value) -> Self {
+        Self { value: object, path: None }
+    }
+
+    fn child(&self, step: Step, value: &'o Value) -> Self {
+        interrupt::checkpoint();
+        Self { value, path: Some(Rc::new(Node { parent: self.path.clone(), step })) }
+    }
+
+    /// The member `name`.
+    pub(crate) fn get(&self, name: &'static str) -> Self {
+        self.child(Step::Name(name), self.value.get(name).unwrap_or(&NULL))
+    }
+
+    /// The member of a map under `key`, with the path `[key]`.
+    pub(crate) fn key(&self, key: &str) -> Self {
+        self.child(Step::Key(key.to_owned()), self.value.get(key).unwrap_or(&NULL))
+    }
+
+    /// The item at `index`.
+    pub(crate) fn index(&self, index: usize) -> Self {
+        self.child(Step::Index(index), self.value.get(index).unwrap_or(&NULL))
+    }
+
+    /// The same path over another value: that of the old object, or one that was computed.
+    pub(crate) fn with<'v>(&self, value: &'v Value) -> Field<'v> {
+        Field { value, path: self.path.clone() }
+    }
+
+    /// The items of a list; none if it is not there.
+    pub(crate) fn items(&self) -> impl Iterator<Item = Self> + use<'o> {
+        let parent = self.clone();
+        let items = self.value.as_array().map(Vec::as_slice).unwrap_or_default();
+        items.iter().enumerate().map(move |(index, item)| parent.child(Step::Index(index), item))
+    }
+
+    /// The members of a map, in the order of their keys, each with the path `[key]`.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&'o str, Self)> + use<'o> {
+        let parent = self.clone();
+        let mut members: Vec<(&'o String, &'o Value)> = self.map().into_iter().flatten().collect();
+        members.sort_by_key(|(key, _)| *key);
+        members
+            .into_iter()
+            .map(move |(key, value)| (key.as_str(), parent.child(Step::Key(key.clone()), value)))
+    }
+
+    /// The value; null if it is not there.
+    pub(crate) const fn value(&self) -> &'o Value {
+        self.value
+    }
+
+    /// Whether it is there and not null.
+    pub(crate) fn is_set(&self) -> bool {
+        !self.value.is_null()
+    }
+
+    /// The text; empty if there is none.
+    pub(crate) fn text(&self) -> &'o str {
+        self.value.as_str().unwrap_or_default()
+    }
+
+    /// The integer, if there is one.
+    pub(crate) fn integer(&self) -> Option<i64> {
+        self.value.as_i64()
+    }
+
+    /// The flag; false if there is none.
+    pub(crate) fn flag(&self) -> bool {
+        self.value.as_bool().unwrap_or_default()
+    }
+
+    /// The members, if it is a map.
+    pub(crate) fn map(&self) -> Option<&'o Map<String, Value>> {
+        self.value.as_object()
+    }
+
+    /// How many items or members it has.
+    pub(crate) fn len(&self) -> usize {
+        match self.value {
+            Value::Array(items) => items.len(),
+            Value::Object(members) => members.len(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+        }
+    }
+
+    /// Whether it has no text, items or members.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0 && self.text().is_empty()
+    }
+}
+
+/// Errors about this field, in kube-apiserver's words.
+impl Field<'_> {
+    /// The value breaks a rule, which `detail` tells. A value that is not there reads as the empty text.
+    pub(crate) fn invalid(&self, detail: impl Into<String>) -> FieldError {
+        FieldError::invalid(self, self.shown(), detail)
+    }
+
+    /// As [`Field::invalid`], with another value shown.
+    pub(crate) fn invalid_as(&self, shown: impl Into<BadValue>, detail: impl Into<String>) -> FieldError {
+        FieldError::invalid(self, shown, detail)
+    }
+
+    /// It is absent or empty.
+    pub(crate) fn required(&self, detail: impl Into<String>) -> FieldError {
+        FieldError::required(self, detail)
+    }
+
+    /// It may not be there, or not change.
+    pub(crate) fn forbidden(&self, detail: impl Into<String>) -> FieldError {
+        FieldError::forbidden(self, detail)
+    }
+
+    /// It is none of the supported values, which are told in the order given: upstream sorts them in most places.
+    pub(crate) fn not_supported(&self, supported: &[&str]) -> FieldError {
+        FieldError::not_supported(self, self.shown(), supported.iter().copied())
+    }
+
+    /// It stands in the list before.
+    pub(crate) fn duplicate(&self) -> FieldError {
+        FieldError::duplicate(self, self.shown())
+    }
+
+    /// What it refers to is not there.
+    pub(crate) fn not_found(&self) -> FieldError {
+        FieldError::new(FieldErrorKind::NotFound, self, self.shown(), "")
+    }
+
+    /// The text is longer than `max` bytes.
+    pub(crate) fn too_long(&self, max: i64) -> FieldError {
+        FieldError::too_long(self, max)
+    }
+
+    /// The list is longer than `max` items.
+    pub(crate) fn too_many(&self, max: i64) -> FieldError {
+        FieldError::too_many(self, i64::try_from(self.len()).unwrap_or(i64::MAX), max)
+    }
+
+    fn shown(&self) -> BadValue {
+        match self.value {
+            Value::Null => BadValue::from(""),
+            value => BadValue::from(value),
+        }
+    }
+}
+
+/// Checks that many kinds make.
+impl Field<'_> {
+    /// A number that is there is 0 or more.
+    pub(crate) fn not_negative(&self, errors: &mut FieldErrors) {
+        if self.integer().is_some_and(|number| number < 0) {
+            errors.add(|| self.invalid("must be greater than or equal to 0"));
+        }
+    }
+
+    /// A number that is there stands between both, which it may equal.
+    pub(crate) fn in_range(&self, min: i64, max: i64, errors: &mut FieldErrors) {
+        if self.integer().is_some_and(|number| !(min..=max).contains(&number)) {
+            errors.add(|| self.invalid(format!("must be between {min} and {max}, inclusive")));
+        }
+    }
+
+    /// A text that is there is one of those.
+    pub(crate) fn one_of(&self, supported: &[&str], errors: &mut FieldErrors) {
+        if !self.text().is_empty() && !supported.contains(&self.text()) {
+            errors.add(|| self.not_supported(supported));
+        }
+    }
+
+    /// An invalid value for each of the problems.
+    pub(crate) fn problems(&self, problems: Vec<String>, errors: &mut FieldErrors) {
+        for problem in problems {
+            errors.add(|| self.invalid(problem));
+        }
+    }
+
+    /// The value is the old one.
+    pub(crate) fn immutable(&self, old: &Field<'_>, errors: &mut FieldErrors) {
+        if self.value != old.value {
+            errors.add(|| self.invalid("field is immutable"));
+        }
+    }
+}
+
+impl fmt::Display for Field<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut steps = Vec::new();
+        let mut next = self.path.as_ref();
+        while let Some(node) = next {
+            steps.push(&node.step);
+            next = node.parent.as_ref();
+        }
+        for (depth, step) in steps.into_iter().rev().enumerate() {
+            match step {
+                Step::Name(name) if depth == 0 => f.write_str(name)?,
+                Step::Name(name) => write!(f, ".{name}")?,
+                Step::Key(key) => write!(f, "[{key}]")?,
+                Step::Index(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn errors_name_the_path() {
+        let object = json!({"spec": {"ports": [{"port": -1}], "labels": {"b": "x", "a": "y"}}});
+        let spec = Field::root(&object).get("spec");
+        let mut errors = FieldErrors::default();
+        for port in spec.get("ports").items() {
+            port.get("port").not_negative(&mut errors);
+            port.get("name").problems(vec!["is odd".to_owned()], &mut errors);
+        }
+        for (_, label) in spec.get("labels").entries() {
+            errors.add(|| label.forbidden("no labels"));
+        }
+        errors.add(|| spec.get("labels").key("c").required(""));
+        let texts: Vec<String> = errors.into_iter().map(|error| error.to_string()).collect();
+        assert_eq!(
+            texts,
+            [
+                "spec.ports[0].port: Invalid value: -1: must be greater than or equal to 0",
+                "spec.ports[0].name: Invalid value: \"\": is odd",
+                "spec.labels[a]: Forbidden: no labels",
+                "spec.labels[b]: Forbidden: no labels",
+                "spec.labels[c]: Required value",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_reads_as_zero() {
+        let object = json!({"a": null});
+        let absent = Field::root(&object).get("a").get("b").index(3);
+        assert_eq!((absent.text(), absent.integer(), absent.flag(), absent.len()), ("", None, false, 0));
+        assert!(!absent.is_set() && absent.is_empty());
+        assert_eq!(absent.to_string(), "a.b[3]");
+    }
+}

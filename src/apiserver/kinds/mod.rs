@@ -1,0 +1,122 @@
+//! One room for each built-in kind: what Kubernetes calls its strategy.
+//!
+//! `kinds/<group>/<kind>.rs` holds all that the server knows of a kind beyond its schema: defaults, what it sets
+//! itself, validation of creations, updates and statuses, warnings. `kinds/<group>/mod.rs` lists the group's rows. The
+//! verbs of the registry ask [`strategy`] and know no kind by name.
+//!
+//! Parts that several kinds share (the template of pods, label selectors, ports) stand in `kinds/shared`.
+//!
+//! # For the next Kubernetes
+//!
+//! Each room says which file of the reference it was read from (pkg/apis/GROUP/validation, pkg/registry/GROUP/KIND,
+//! and the declarative tags of staging/src/k8s.io/api/GROUP/VERSION/types.go). Record the answers of the new release to
+//! the requests of the corpus `fresh`, run the conformance tool on them, and read those files again for what differs.
+//!
+//! Kinds that have no row here are still validated by `validation`, which goes away as they move.
+
+pub(crate) mod field;
+mod networking;
+pub(crate) mod shared;
+
+use admit_apimachinery::findings::FieldErrors;
+use serde_json::Value;
+
+use crate::resources::ResourceInfo;
+
+/// What the server does with objects of one kind. Functions that a kind does not need are left out.
+#[derive(Clone, Copy)]
+pub(crate) struct Strategy {
+    /// `Pod`.
+    pub(crate) kind: &'static str,
+    /// Fills in what a client may leave out, in objects of the version given (`v1`).
+    pub(crate) default: Option<fn(&str, &mut Value)>,
+    /// Brings a new object into the form that is stored: what clients may not set goes, what the server sets comes.
+    pub(crate) prepare_create: Option<fn(&mut Value)>,
+    /// Brings a changed object into the form that is stored, given the old one.
+    pub(crate) prepare_update: Option<fn(&mut Value, &Value)>,
+    /// What is wrong with an object, whether it is new or changed. Metadata are validated by the registry.
+    pub(crate) validate: Option<fn(&Value, &mut FieldErrors)>,
+    /// What is wrong with a new object only, after `validate`.
+    pub(crate) validate_create: Option<fn(&Value, &mut FieldErrors)>,
+    /// What is wrong with a change, given the new and the old object. It stands in place of `validate`, which it calls
+    /// where upstream does.
+    pub(crate) validate_update: Option<fn(&Value, &Value, &mut FieldErrors)>,
+    /// What is wrong with a new status, given the new and the old object.
+    pub(crate) validate_status: Option<fn(&Value, &Value, &mut FieldErrors)>,
+    /// Warnings about an accepted object, given the new and, for a change, the old one.
+    pub(crate) warnings: Option<fn(&Value, Option<&Value>) -> Vec<String>>,
+}
+
+impl Strategy {
+    /// A kind of which nothing is known beyond its schema.
+    pub(crate) const PLAIN: Self = Self {
+        kind: "",
+        default: None,
+        prepare_create: None,
+        prepare_update: None,
+        validate: None,
+        validate_create: None,
+        validate_update: None,
+        validate_status: None,
+        warnings: None,
+    };
+
+    /// What is wrong with `object`, which replaces `old` if there is one.
+    pub(crate) fn errors(&self, object: &Value, old: Option<&Value>) -> FieldErrors {
+        let mut errors = FieldErrors::default();
+        match (old, self.validate_update) {
+            (Some(old), Some(validate_update)) => validate_update(object, old, &mut errors),
+            _ => {
+                if let Some(validate) = self.validate {
+                    validate(object, &mut errors);
+                }
+                if let Some(validate_create) = self.validate_create.filter(|_| old.is_none()) {
+                    validate_create(object, &mut errors);
+                }
+            }
+        }
+        errors
+    }
+
+    /// What is wrong with the status of `object`, which replaces that of `old`.
+    pub(crate) fn status_errors(&self, object: &Value, old: &Value) -> FieldErrors {
+        let mut errors = FieldErrors::default();
+        if let Some(validate_status) = self.validate_status {
+            validate_status(object, old, &mut errors);
+        }
+        errors
+    }
+}
+
+/// A group, and the rows of its kinds.
+type Group = (&'static str, &'static [Strategy]);
+
+const GROUPS: &[Group] = &[("networking.k8s.io", networking::KINDS)];
+
+/// The row of a built-in kind, if it has one.
+pub(crate) fn strategy(info: &ResourceInfo) -> Option<&'static Strategy> {
+    if !info.builtin {
+        return None;
+    }
+    let (_, kinds) = GROUPS.iter().find(|(group, _)| *group == info.group)?;
+    kinds.iter().find(|strategy| strategy.kind == info.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::builtin_rows;
+
+    #[test]
+    fn every_row_is_of_a_kind_that_is_served() {
+        let served = builtin_rows();
+        for (group, kinds) in GROUPS {
+            for (at, strategy) in kinds.iter().enumerate() {
+                let is_served = served.iter().any(|info| info.group == *group && info.kind == strategy.kind);
+                assert!(is_served, "{group}/{} is not served", strategy.kind);
+                let again = kinds.iter().skip(at + 1).any(|other| other.kind == strategy.kind);
+                assert!(!again, "{group}/{} has two rows", strategy.kind);
+            }
+        }
+    }
+}

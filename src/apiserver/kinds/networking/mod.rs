@@ -1,0 +1,5 @@
+//! The kinds of `networking.k8s.io`.
+
+use super::Strategy;
+
+pub(super) const KINDS: &[Strategy] = &[];
