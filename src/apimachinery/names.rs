@@ -85,6 +85,22 @@ pub(crate) fn subdomain_form(text: &str, problems: &mut Vec<String>) {
     }
 }
 
+/// What is wrong with a text that should be a DNS subdomain behind `*.`.
+#[must_use]
+pub fn wildcard_subdomain(text: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    at_most(text, SUBDOMAIN_LENGTH, &mut problems);
+    if !text.strip_prefix("*.").is_some_and(is_dns_subdomain) {
+        problems.push(regex_problem(
+            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist \
+             of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+            &format!(r"\*\.{DNS_1123_SUBDOMAIN}"),
+            "'*.example.com', ",
+        ));
+    }
+    problems
+}
+
 /// A DNS label as RFC 1035 has it: it starts with a letter.
 #[must_use]
 pub fn dns1035_label(text: &str) -> Vec<String> {

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use admit_apimachinery::field_error::{BadValue, FieldError, FieldErrorKind};
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::names::NameRule;
 use serde_json::{Map, Value};
 
 use crate::interrupt;
@@ -95,6 +96,17 @@ impl<'o> Field<'o> {
     /// The text; empty if there is none.
     pub(crate) fn text(&self) -> &'o str {
         self.value.as_str().unwrap_or_default()
+    }
+
+    /// The texts of a list, as Go reads them: one that is null is empty.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &'o str> + use<'o> {
+        let items = self.value.as_array().map(Vec::as_slice).unwrap_or_default();
+        items.iter().map(|item| item.as_str().unwrap_or_default())
+    }
+
+    /// A list of texts as errors show it; null if it is not there.
+    pub(crate) fn shown_texts(&self) -> Value {
+        if self.value.is_array() { self.texts().collect() } else { Value::Null }
     }
 
     /// The integer, if there is one.
@@ -203,6 +215,11 @@ impl Field<'_> {
         if !self.text().is_empty() && !supported.contains(&self.text()) {
             errors.add(|| self.not_supported(supported));
         }
+    }
+
+    /// The text is a name of that kind.
+    pub(crate) fn named(&self, rule: NameRule, errors: &mut FieldErrors) {
+        self.problems(rule.problems(self.text(), false), errors);
     }
 
     /// An invalid value for each of the problems.

@@ -34,6 +34,9 @@ pub(crate) struct Strategy {
     pub(crate) prepare_create: Option<fn(&mut Value)>,
     /// Brings a changed object into the form that is stored, given the old one.
     pub(crate) prepare_update: Option<fn(&mut Value, &Value)>,
+    /// What is wrong with a name, given the object, the name (or the prefix of one that is to be made) and whether it is
+    /// a prefix. In place of the rule that most kinds follow.
+    pub(crate) name: Option<fn(&Value, &str, bool) -> Vec<String>>,
     /// What is wrong with an object, whether it is new or changed. Metadata are validated by the registry.
     pub(crate) validate: Option<fn(&Value, &mut FieldErrors)>,
     /// What is wrong with a new object only, after `validate`.
@@ -54,6 +57,7 @@ impl Strategy {
         default: None,
         prepare_create: None,
         prepare_update: None,
+        name: None,
         validate: None,
         validate_create: None,
         validate_update: None,
@@ -103,9 +107,14 @@ pub(crate) fn strategy(info: &ResourceInfo) -> Option<&'static Strategy> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::resources::builtin_rows;
+
+    /// The texts of what is wrong with `object`, which replaces `old` if there is one.
+    pub(crate) fn told(strategy: &Strategy, object: &Value, old: Option<&Value>) -> Vec<String> {
+        strategy.errors(object, old).into_iter().map(|error| error.to_string()).collect()
+    }
 
     #[test]
     fn every_row_is_of_a_kind_that_is_served() {

@@ -122,12 +122,6 @@ fn own(id: &str, object: &Value) -> Causes {
         "PersistentVolume." => volume(spec),
         "PriorityClass.scheduling.k8s.io" => priority_class(object),
         "HorizontalPodAutoscaler.autoscaling" => autoscaler(spec),
-        "Ingress.networking.k8s.io" => {
-            let neither = items(spec, "rules").is_empty() && is_empty(at(spec, "defaultBackend"));
-            let why = "either `defaultBackend` or `rules` must be specified";
-            let rules = spec.get("rules").unwrap_or(NULL);
-            neither.then(|| Cause::invalid("spec", rules, why)).into_iter().collect()
-        }
         "EndpointSlice.discovery.k8s.io" => {
             let kind = one_of(object, "", "addressType", &["FQDN", "IPv4", "IPv6"]).map(unrooted);
             kind.into_iter().chain(endpoints::slice(object)).collect()

@@ -7,6 +7,7 @@ use indexmap::IndexSet;
 use serde_json::Value;
 
 use super::label_pairs;
+use crate::kinds::strategy;
 use crate::object;
 use crate::resources::{ResourceInfo, Scope};
 use crate::status::{Cause, Causes};
@@ -35,11 +36,15 @@ pub(crate) fn validate(info: &ResourceInfo, object: &Value) -> Causes {
 }
 
 fn names(info: &ResourceInfo, object: &Value) -> Causes {
-    let rule = rule_for(info);
+    let own = strategy(info).and_then(|strategy| strategy.name);
+    let problems = |name: &str, prefix: bool| match own {
+        Some(rule) => rule(object, name, prefix),
+        None => rule_for(info).problems(name, prefix),
+    };
     let mut causes = Causes::default();
     let generate_name = object::meta_str(object, "generateName");
     if !generate_name.is_empty() {
-        for problem in rule.problems(generate_name, true) {
+        for problem in problems(generate_name, true) {
             causes.push(Cause::invalid("metadata.generateName", &generate_name.into(), &problem));
         }
     }
@@ -47,7 +52,7 @@ fn names(info: &ResourceInfo, object: &Value) -> Causes {
     if name.is_empty() {
         causes.push(Cause::required("metadata.name", "name or generateName is required"));
     } else {
-        for problem in rule.problems(name, false) {
+        for problem in problems(name, false) {
             causes.push(Cause::invalid("metadata.name", &name.into(), &problem));
         }
     }

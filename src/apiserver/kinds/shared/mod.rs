@@ -1,1 +1,5 @@
 //! Parts that several kinds have in common.
+
+pub(crate) mod label_selector;
+pub(crate) mod network;
+pub(crate) mod reference;

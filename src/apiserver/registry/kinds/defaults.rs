@@ -34,7 +34,6 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
         ("", "LimitRange") => limits(object),
         ("autoscaling", _) if info.version == "v2" => autoscaler(object),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => binding(object),
-        ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
         ("admissionregistration.k8s.io", kind) => admission(kind, object),
         _ => {}
@@ -159,21 +158,6 @@ fn autoscaler(autoscaler: &mut Value) {
     let load = json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
     if spec.get("metrics").and_then(Value::as_array).is_none_or(Vec::is_empty) {
         object::set_field(spec, "metrics", Some(load));
-    }
-}
-
-fn network_policy(policy: &mut Value) {
-    let spec = &mut policy["spec"];
-    // A policy that says nothing about what leaves does not restrict it.
-    let types = match spec.get("egress").and_then(Value::as_array) {
-        Some(rules) if !rules.is_empty() => json!(["Ingress", "Egress"]),
-        _ => json!(["Ingress"]),
-    };
-    set_absent(spec, &[("policyTypes", types)]);
-    for direction in ["ingress", "egress"] {
-        for rule in each(spec, direction) {
-            each(rule, "ports").for_each(|port| set_absent(port, &[("protocol", json!("TCP"))]));
-        }
     }
 }
 

@@ -1,0 +1,86 @@
+//! Label selectors (staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go).
+
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::labels;
+
+use crate::kinds::field::Field;
+
+/// Whether the values of a selector's expressions must be values that a label can have. They need not be where the
+/// stored object has such values already.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum LabelValues {
+    Checked,
+    Unchecked,
+}
+
+/// What is wrong with a selector; nothing is wrong with one that is not there.
+pub(crate) fn validate(selector: &Field<'_>, values: LabelValues, errors: &mut FieldErrors) {
+    label_pairs(&selector.get("matchLabels"), errors);
+    for expression in selector.get("matchExpressions").items() {
+        requirement(&expression, values, errors);
+    }
+}
+
+/// Keys and values of labels; errors name the map, not the entry.
+pub(crate) fn label_pairs(pairs: &Field<'_>, errors: &mut FieldErrors) {
+    for (key, value) in pairs.entries() {
+        for problem in labels::key(key) {
+            errors.add(|| pairs.invalid_as(key, problem));
+        }
+        for problem in labels::value(value.text()) {
+            errors.add(|| pairs.invalid_as(value.text(), problem));
+        }
+    }
+}
+
+fn requirement(expression: &Field<'_>, checked: LabelValues, errors: &mut FieldErrors) {
+    let values = expression.get("values");
+    match expression.get("operator").text() {
+        "In" | "NotIn" if values.is_empty() => {
+            errors.add(|| values.required("must be specified when `operator` is 'In' or 'NotIn'"));
+        }
+        "Exists" | "DoesNotExist" if !values.is_empty() => {
+            errors.add(|| values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+        }
+        "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+        _ => errors.add(|| expression.get("operator").invalid("not a valid selector operator")),
+    }
+    let key = expression.get("key");
+    key.problems(labels::key(key.text()), errors);
+    for value in values.items().filter(|_| checked == LabelValues::Checked) {
+        value.problems(labels::value(value.text()), errors);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn selectors_are_of_labels_that_can_be() {
+        let selector = json!({"matchLabels": {"a": "b c"}, "matchExpressions": [
+            {"key": "a", "operator": "In"}, {"key": "a", "operator": "Exists", "values": ["x"]},
+            {"key": "a", "operator": "Is"}, {"key": "a", "operator": "In", "values": ["-"]}
+        ]});
+        let told = |values| {
+            let mut errors = FieldErrors::default();
+            validate(&Field::root(&selector), values, &mut errors);
+            errors.into_iter().map(|error| error.to_string()).collect::<Vec<_>>()
+        };
+        let all = told(LabelValues::Checked);
+        assert!(all[0].starts_with("matchLabels: Invalid value: \"b c\": a valid label must be"), "{}", all[0]);
+        assert_eq!(
+            all[1..4],
+            [
+                "matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+                "matchExpressions[1].values: Forbidden: may not be specified when `operator` is 'Exists' or \
+                 'DoesNotExist'",
+                "matchExpressions[2].operator: Invalid value: \"Is\": not a valid selector operator",
+            ]
+        );
+        assert!(all[4].starts_with("matchExpressions[3].values[0]: Invalid value: \"-\""), "{}", all[4]);
+        assert_eq!((all.len(), told(LabelValues::Unchecked).len()), (5, 4));
+    }
+}
