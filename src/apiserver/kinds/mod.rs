@@ -14,14 +14,31 @@
 //!
 //! Kinds that have no row here are still validated by `validation`, which goes away as they move.
 
+mod admissionregistration;
+mod apiregistration;
+mod certificates;
+mod coordination;
+mod discovery;
+mod events;
 pub(crate) mod field;
+mod flowcontrol;
 mod networking;
+mod rbac;
 pub(crate) mod shared;
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
+use crate::clock::Clock;
+use crate::identity::Identity;
 use crate::resources::ResourceInfo;
+
+/// Who asks for a new object, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'r> {
+    pub(crate) identity: &'r Identity,
+    pub(crate) clock: &'r Clock,
+}
 
 /// What the server does with objects of one kind. Functions that a kind does not need are left out.
 #[derive(Clone, Copy)]
@@ -32,8 +49,14 @@ pub(crate) struct Strategy {
     pub(crate) default: Option<fn(&str, &mut Value)>,
     /// Brings a new object into the form that is stored: what clients may not set goes, what the server sets comes.
     pub(crate) prepare_create: Option<fn(&mut Value)>,
+    /// Writes into a new object what only the request tells, before `prepare_create`.
+    pub(crate) stamp: Option<fn(&mut Value, &Request<'_>)>,
     /// Brings a changed object into the form that is stored, given the old one.
     pub(crate) prepare_update: Option<fn(&mut Value, &Value)>,
+    /// As `prepare_update`, for an object whose status was written.
+    pub(crate) prepare_status: Option<fn(&mut Value, &Value, &Clock)>,
+    /// As `prepare_update`, for an object whose approval was written.
+    pub(crate) prepare_approval: Option<fn(&mut Value, &Value, &Clock)>,
     /// What is wrong with a name, given the object, the name (or the prefix of one that is to be made) and whether it is
     /// a prefix. In place of the rule that most kinds follow.
     pub(crate) name: Option<fn(&Value, &str, bool) -> Vec<String>>,
@@ -56,7 +79,10 @@ impl Strategy {
         kind: "",
         default: None,
         prepare_create: None,
+        stamp: None,
         prepare_update: None,
+        prepare_status: None,
+        prepare_approval: None,
         name: None,
         validate: None,
         validate_create: None,
@@ -95,15 +121,26 @@ impl Strategy {
 /// A group, and the rows of its kinds.
 type Group = (&'static str, &'static [Strategy]);
 
-const GROUPS: &[Group] = &[("networking.k8s.io", networking::KINDS)];
+const GROUPS: &[Group] = &[
+    ("", events::CORE),
+    ("admissionregistration.k8s.io", admissionregistration::KINDS),
+    ("apiregistration.k8s.io", apiregistration::KINDS),
+    ("certificates.k8s.io", certificates::KINDS),
+    ("coordination.k8s.io", coordination::KINDS),
+    ("discovery.k8s.io", discovery::KINDS),
+    ("events.k8s.io", events::KINDS),
+    ("flowcontrol.apiserver.k8s.io", flowcontrol::KINDS),
+    ("networking.k8s.io", networking::KINDS),
+    ("rbac.authorization.k8s.io", rbac::KINDS),
+];
 
 /// The row of a built-in kind, if it has one.
 pub(crate) fn strategy(info: &ResourceInfo) -> Option<&'static Strategy> {
     if !info.builtin {
         return None;
     }
-    let (_, kinds) = GROUPS.iter().find(|(group, _)| *group == info.group)?;
-    kinds.iter().find(|strategy| strategy.kind == info.kind)
+    let groups = GROUPS.iter().filter(|(group, _)| *group == info.group);
+    groups.flat_map(|(_, kinds)| *kinds).find(|strategy| strategy.kind == info.kind)
 }
 
 #[cfg(test)]

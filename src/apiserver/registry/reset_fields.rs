@@ -27,7 +27,6 @@ pub(super) fn reset(call: &Call, new: &mut Value, old: &Value) {
             // Most built-in kinds let the status path change metadata as well.
             let changes = |field: &str| METADATA.contains(&field) && !call.info.status_keeps(field);
             keep(new, old, |half| half == "status", |field| field == ENTRIES || changes(field));
-            kinds::keep_approval(&call.info, new, old);
         }
         Some(Subresource::Approval) => keep_but(new, old, ["status", "conditions"]),
         Some(Subresource::Finalize) => keep_but(new, old, ["spec", "finalizers"]),

@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use self::Fixed::{Forbidden, Immutable};
-use super::{endpoints, items, one_of};
 use crate::status::{Cause, Causes};
 
 const NULL: &Value = &Value::Null;
@@ -29,7 +28,7 @@ enum Fixed {
     Forbidden(&'static str),
 }
 
-const RULES: [Rules; 12] = [
+const RULES: [Rules; 10] = [
     Rules {
         id: "StorageClass.storage.k8s.io",
         required: &[("provisioner", "")],
@@ -69,18 +68,8 @@ const RULES: [Rules; 12] = [
         fixed: &[],
     },
     Rules {
-        id: "EndpointSlice.discovery.k8s.io",
-        required: &[("addressType", "")],
-        fixed: &[("addressType", Immutable)],
-    },
-    Rules {
         id: "HorizontalPodAutoscaler.autoscaling",
         required: &[("spec.scaleTargetRef.kind", ""), ("spec.scaleTargetRef.name", "")],
-        fixed: &[],
-    },
-    Rules {
-        id: "FlowSchema.flowcontrol.apiserver.k8s.io",
-        required: &[("spec.priorityLevelConfiguration.name", "must reference a priority level")],
         fixed: &[],
     },
     Rules { id: "RuntimeClass.node.k8s.io", required: &[], fixed: &[("handler", Immutable)] },
@@ -122,18 +111,8 @@ fn own(id: &str, object: &Value) -> Causes {
         "PersistentVolume." => volume(spec),
         "PriorityClass.scheduling.k8s.io" => priority_class(object),
         "HorizontalPodAutoscaler.autoscaling" => autoscaler(spec),
-        "EndpointSlice.discovery.k8s.io" => {
-            let kind = one_of(object, "", "addressType", &["FQDN", "IPv4", "IPv6"]).map(unrooted);
-            kind.into_iter().chain(endpoints::slice(object)).collect()
-        }
         _ => Causes::default(),
     }
-}
-
-/// A path that begins at the object itself.
-fn unrooted(mut cause: Cause) -> Cause {
-    cause.field = cause.field.trim_start_matches('.').to_owned();
-    cause
 }
 
 fn volume(spec: &Value) -> Causes {

@@ -59,13 +59,18 @@ fn names(info: &ResourceInfo, object: &Value) -> Causes {
     causes
 }
 
+/// What is wrong with a name wherever it stands in a path: asked where nothing else is wrong.
+pub(super) fn path_segment(object: &Value) -> Causes {
+    let name = object::name(object);
+    let problems = NameRule::PathSegment.problems(name, false);
+    problems.iter().map(|problem| Cause::invalid("metadata.name", &name.into(), problem)).collect()
+}
+
 fn rule_for(info: &ResourceInfo) -> NameRule {
     match (info.group.as_str(), info.kind.as_str()) {
         ("", "Namespace") | ("apps", "StatefulSet") => NameRule::Label,
         ("", "Service") => NameRule::Label1035,
-        ("rbac.authorization.k8s.io", _) | ("" | "events.k8s.io", "Event") | ("policy", _) => {
-            NameRule::PathSegment
-        }
+        ("rbac.authorization.k8s.io", _) | ("", "Event") | ("policy", _) => NameRule::PathSegment,
         _ => NameRule::Subdomain,
     }
 }

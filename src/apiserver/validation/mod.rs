@@ -7,12 +7,10 @@ mod cluster;
 mod config;
 mod controllers;
 mod endpoints;
-mod event;
 mod job;
 pub(crate) mod metadata;
 mod pod;
 mod pod_update;
-mod roles;
 mod service;
 mod workload;
 
@@ -49,20 +47,13 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
             let changed = old.and_then(|old| service::changed(object, old));
             service::service(object).into_iter().chain(changed).collect()
         }
-        ("" | "events.k8s.io", "Event") => match old {
-            None => event::event(info, object),
-            Some(old) => event::changed(info, object, old),
-        },
         ("batch", "Job") if old.is_none() => created_job(object),
         ("batch", "Job") => job::spec(object),
-        ("rbac.authorization.k8s.io", kind @ ("Role" | "ClusterRole")) => roles::role(kind, object),
-        ("rbac.authorization.k8s.io", kind) => roles::binding(kind, object, old),
         ("batch", "CronJob") => controllers::cron_job(object),
         ("apps", kind @ ("Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet")) => {
             let changed = old.and_then(|old| controllers::changed(object, old));
             controllers::controller(kind, object).into_iter().chain(changed).collect()
         }
-        ("coordination.k8s.io", "Lease") => workload::lease(object),
         (group, kind) => cluster::check(group, kind, object, old),
     });
     causes

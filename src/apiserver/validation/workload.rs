@@ -1,4 +1,4 @@
-//! Jobs and Leases.
+//! Jobs.
 
 use std::collections::HashSet;
 
@@ -53,24 +53,6 @@ pub(super) fn job(object: &Value) -> Causes {
 
 fn template_labels(template: &Value) -> Causes {
     label_pairs(texts_of(template.pointer("/metadata/labels")), "spec.template.labels")
-}
-
-pub(super) fn lease(object: &Value) -> Causes {
-    let spec = object.get("spec").unwrap_or(&Value::Null);
-    let mut causes = Causes::default();
-    if let Some(seconds) =
-        spec.get("leaseDurationSeconds").filter(|seconds| seconds.as_i64().is_some_and(|s| s <= 0))
-    {
-        causes.push(Cause::invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"));
-    }
-    causes.extend(not_negative(spec, "spec", "leaseTransitions"));
-    if spec.get("strategy").is_none() && !text(spec, "preferredHolder").is_empty() {
-        causes.push(Cause::forbidden(
-            "spec.preferredHolder",
-            "may only be specified when `strategy` is defined",
-        ));
-    }
-    causes
 }
 
 /// The named items that repeat an earlier name.

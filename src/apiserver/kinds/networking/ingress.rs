@@ -252,7 +252,9 @@ mod tests {
                 "spec.rules[1].http.paths: Required value",
             ]
         );
-        assert!(wrong[3].starts_with("spec.rules[2].host: Invalid value: \"a.*\": a wildcard DNS-1123 subdomain"));
+        assert!(
+            wrong[3].starts_with("spec.rules[2].host: Invalid value: \"a.*\": a wildcard DNS-1123 subdomain")
+        );
         // What the stored object has may stay.
         assert_eq!(told(&STRATEGY, &both, Some(&both)).len(), 3);
     }

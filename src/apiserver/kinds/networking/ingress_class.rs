@@ -54,7 +54,8 @@ fn domain_prefixed_path(field: &Field<'_>, errors: &mut FieldErrors) {
             for problem in NameRule::Subdomain.problems(host, false) {
                 errors.add(|| field.invalid_as(host, problem));
             }
-            if !path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte)) {
+            if !path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte))
+            {
                 let why = format!("Invalid path (regex used for validation is '{PATH}')");
                 errors.add(|| field.invalid_as(path, why));
             }
@@ -100,10 +101,8 @@ mod tests {
         assert!(told(&STRATEGY, &class("a.b/c/d"), None).is_empty());
         assert_eq!(
             told(&STRATEGY, &class("a.b/c d"), None),
-            [
-                "spec.controller: Invalid value: \"c d\": Invalid path (regex used for validation is \
-                 '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"
-            ]
+            ["spec.controller: Invalid value: \"c d\": Invalid path (regex used for validation is \
+                 '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"]
         );
         assert_eq!(
             told(&STRATEGY, &class("a.b/d"), Some(&class("a.b/c"))),

@@ -66,10 +66,8 @@ mod tests {
         assert!(told(&STRATEGY, &of("a"), Some(&of("a"))).is_empty());
         assert_eq!(
             told(&STRATEGY, &of("b"), Some(&of("a"))),
-            [
-                "spec.parentRef: Invalid value: {\"Group\":\"\",\"Resource\":\"services\",\"Namespace\":\"\",\
-                 \"Name\":\"b\"}: field is immutable"
-            ]
+            ["spec.parentRef: Invalid value: {\"Group\":\"\",\"Resource\":\"services\",\"Namespace\":\"\",\
+                 \"Name\":\"b\"}: field is immutable"]
         );
     }
 

@@ -177,9 +177,7 @@ mod tests {
 
     #[test]
     fn networks_that_are_stored_may_stay() {
-        let policy = |cidr: &str, except: &str| {
-            json!({"spec": {"ingress": [{"from": [{"ipBlock": {"cidr": cidr, "except": [except]}}]}]}})
-        };
+        let policy = |cidr: &str, except: &str| json!({"spec": {"ingress": [{"from": [{"ipBlock": {"cidr": cidr, "except": [except]}}]}]}});
         let odd = policy("10.0.0.1/8", "10.1.0.0/16");
         let wrong = "Invalid value: \"10.0.0.1/8\": must not have bits set beyond the prefix length";
         assert_eq!(told(&STRATEGY, &odd, None), [format!("spec.ingress[0].from[0].ipBlock.cidr: {wrong}")]);

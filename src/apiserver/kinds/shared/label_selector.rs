@@ -40,7 +40,9 @@ fn requirement(expression: &Field<'_>, checked: LabelValues, errors: &mut FieldE
             errors.add(|| values.required("must be specified when `operator` is 'In' or 'NotIn'"));
         }
         "Exists" | "DoesNotExist" if !values.is_empty() => {
-            errors.add(|| values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+            errors.add(|| {
+                values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+            });
         }
         "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
         _ => errors.add(|| expression.get("operator").invalid("not a valid selector operator")),
@@ -70,7 +72,11 @@ mod tests {
             errors.into_iter().map(|error| error.to_string()).collect::<Vec<_>>()
         };
         let all = told(LabelValues::Checked);
-        assert!(all[0].starts_with("matchLabels: Invalid value: \"b c\": a valid label must be"), "{}", all[0]);
+        assert!(
+            all[0].starts_with("matchLabels: Invalid value: \"b c\": a valid label must be"),
+            "{}",
+            all[0]
+        );
         assert_eq!(
             all[1..4],
             [

@@ -143,6 +143,24 @@ fn is_mapped(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some())
 }
 
+/// Why nobody else can be sent to an address.
+pub(crate) fn unusable(address: IpAddr, written: &str) -> Option<String> {
+    let address = address.to_canonical();
+    let (is_link_local, is_link_local_multicast) = match address {
+        IpAddr::V4(address) => (address.is_link_local(), address.octets().starts_with(&[224, 0, 0])),
+        IpAddr::V6(address) => (address.is_unicast_link_local(), address.segments()[0] & 0xff0f == 0xff02),
+    };
+    if address.is_unspecified() {
+        return Some(format!("may not be unspecified ({written})"));
+    }
+    let ranges = [
+        (address.is_loopback(), "loopback range (127.0.0.0/8, ::1/128)"),
+        (is_link_local, "link-local range (169.254.0.0/16, fe80::/10)"),
+        (is_link_local_multicast, "link-local multicast range (224.0.0.0/24, ff02::/10)"),
+    ];
+    ranges.into_iter().find(|(lies_in, _)| *lies_in).map(|(_, range)| format!("may not be in the {range}"))
+}
+
 /// Reads an address as Go did once: octets may begin with zeros.
 pub(crate) fn parse_address(text: &str) -> Option<IpAddr> {
     if text.contains(':') {

@@ -33,7 +33,6 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
         ("", "PodTemplate") => pod_spec(&mut object["template"]["spec"], "Always"),
         ("", "LimitRange") => limits(object),
         ("autoscaling", _) if info.version == "v2" => autoscaler(object),
-        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => binding(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
         ("admissionregistration.k8s.io", kind) => admission(kind, object),
         _ => {}
@@ -52,25 +51,6 @@ pub(super) fn set_absent(value: &mut Value, defaults: &[(&str, Value)]) {
 
 pub(super) fn each<'v>(value: &'v mut Value, field: &str) -> impl Iterator<Item = &'v mut Value> {
     value.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
-}
-
-/// Roles, users and groups are of the group that bindings are of; service accounts are of the core group.
-fn binding(object: &mut Value) {
-    let group = || json!("rbac.authorization.k8s.io");
-    if object.get("roleRef").is_some() {
-        set_empty(&mut object["roleRef"], "apiGroup", group());
-    }
-    for subject in each(object, "subjects") {
-        if matches!(subject.get("kind").and_then(Value::as_str), Some("User" | "Group")) {
-            set_empty(subject, "apiGroup", group());
-        }
-    }
-}
-
-fn set_empty(value: &mut Value, field: &str, default: Value) {
-    if value.get(field).and_then(Value::as_str).is_none_or(str::is_empty) {
-        object::set_field(value, field, Some(default));
-    }
 }
 
 /// An object without labels of its own gets those of its template.

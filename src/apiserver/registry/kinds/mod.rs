@@ -1,7 +1,5 @@
 //! Behaviour of single kinds: defaults, fields that the server sets at creation, immutable fields, deletion.
 
-mod api_service;
-mod certificate;
 mod daemon_set;
 mod defaults;
 mod fixed_defaults;
@@ -23,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::create::has_generation;
 use crate::call::Call;
-use crate::kinds::strategy;
+use crate::kinds::{Request, Strategy, strategy};
 use crate::object;
 use crate::resources::{ResourceInfo, Subresource};
 use crate::status::{Cause, Causes, Refusal};
@@ -139,6 +137,9 @@ pub(super) fn prepare_create(call: &Call, object: &mut Value) {
     if has_generation(&call.info) {
         object::set_meta(object, "generation", Some(1.into()));
     }
+    if let Some(stamp) = strategy(&call.info).and_then(|strategy| strategy.stamp) {
+        stamp(object, &Request { identity: &call.identity, clock: &call.clock });
+    }
     if let Some(prepare) = strategy(&call.info).and_then(|strategy| strategy.prepare_create) {
         return prepare(object);
     }
@@ -149,49 +150,30 @@ pub(super) fn prepare_create(call: &Call, object: &mut Value) {
         ("apps", "DaemonSet") => daemon_set::prepare_create(object),
         ("batch", "Job") => job::prepare_create(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => super::crds::prepare_create(object),
-        ("certificates.k8s.io", "CertificateSigningRequest") => {
-            certificate::prepare_create(object, &call.identity);
-        }
         ("", "PersistentVolume" | "PersistentVolumeClaim") => object["status"] = json!({"phase": "Pending"}),
-        ("apiregistration.k8s.io", "APIService") => api_service::prepare_create(object, &call.clock),
-        ("coordination.k8s.io", "Lease") => uncoordinated(object),
         _ => {}
     }
 }
 
 /// Brings a changed object into the form that is stored.
 pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
-    if call.subresource.is_none()
-        && let Some(prepare) = strategy(&call.info).and_then(|strategy| strategy.prepare_update)
-    {
-        return prepare(object, old);
+    match (call.subresource, strategy(&call.info)) {
+        (None, Some(Strategy { prepare_update: Some(prepare), .. })) => return prepare(object, old),
+        (Some(Subresource::Status), Some(Strategy { prepare_status: Some(prepare), .. }))
+        | (Some(Subresource::Approval), Some(Strategy { prepare_approval: Some(prepare), .. })) => {
+            return prepare(object, old, &call.clock);
+        }
+        _ => {}
     }
     match id(&call.info) {
         ("", "Namespace") => namespace::prepare_update(call, object, old),
         ("", "Pod") if call.subresource.is_none() => pod::prepare_update(object, old),
         ("", "Service") if call.subresource.is_none() => service::prepare_update(object, old),
-        ("coordination.k8s.io", "Lease") => uncoordinated(object),
         ("apps", "DaemonSet") => daemon_set::prepare_update(object, old),
         ("apiextensions.k8s.io", "CustomResourceDefinition") if call.subresource.is_none() => {
             super::crds::prepare_update(object, old);
         }
         _ => {}
-    }
-}
-
-/// Holders of leases are not elected by the server, which is how it is unless switched on: what only that needs goes.
-fn uncoordinated(lease: &mut Value) {
-    for field in ["strategy", "preferredHolder"] {
-        if lease.get("spec").is_some() {
-            object::set_field(&mut lease["spec"], field, None);
-        }
-    }
-}
-
-/// Puts back, into an object whose status was written, what only approvers write.
-pub(super) fn keep_approval(info: &ResourceInfo, object: &mut Value, old: &Value) {
-    if id(info) == ("certificates.k8s.io", "CertificateSigningRequest") {
-        certificate::keep_approval(object, old);
     }
 }
 
@@ -235,7 +217,7 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Caus
         causes.extend(found);
         return causes;
     }
-    if matches!(call.subresource, None | Some(Subresource::Scale)) {
+    if matches!(call.subresource, None | Some(Subresource::Scale | Subresource::Approval)) {
         causes.extend(validation::content(&call.info, object, old));
     }
     if let (true, Some(old), Some(strategy)) = (status, old, strategy(&call.info)) {
@@ -256,6 +238,9 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Caus
             add_new(&mut causes, super::crds::validate(object, old));
         }
         _ => {}
+    }
+    if old.is_none() && causes.is_empty() {
+        causes.extend(metadata::path_segment(object));
     }
     causes
 }
@@ -299,7 +284,9 @@ pub(super) fn warnings(call: &Call, object: &Value, old: Option<&Value>) {
     {
         warnings(object, old).into_iter().for_each(|warning| call.warnings.add(warning));
     } else if call.info.builtin && call.subresource.is_none() {
-        self::warnings::of(&call.info, object, old).into_iter().for_each(|warning| call.warnings.add(warning));
+        self::warnings::of(&call.info, object, old)
+            .into_iter()
+            .for_each(|warning| call.warnings.add(warning));
     }
 }
 

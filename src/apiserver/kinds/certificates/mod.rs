@@ -1,0 +1,11 @@
+//! The kinds of `certificates.k8s.io`.
+//!
+//! Read from pkg/apis/certificates/validation/validation.go and pkg/registry/certificates/certificates/strategy.go.
+
+mod pem;
+mod request;
+mod signature;
+
+use super::Strategy;
+
+pub(super) const KINDS: &[Strategy] = &[request::STRATEGY];

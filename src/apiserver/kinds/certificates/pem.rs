@@ -1,0 +1,72 @@
+//! Blocks of PEM, as Go's encoding/pem finds them: anything may stand around them, and a broken one is passed over.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+const BEGIN: &str = "-----BEGIN ";
+const END: &str = "-----END ";
+const DASHES: &str = "-----";
+
+/// What stands between a beginning and an end.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct Block {
+    pub(super) kind: String,
+    pub(super) has_headers: bool,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// The first block, and what follows it.
+pub(super) fn first(text: &str) -> Option<(Block, &str)> {
+    let mut lines = text;
+    while !lines.is_empty() {
+        let (line, rest) = split_line(lines);
+        let kind = line.strip_prefix(BEGIN).and_then(|line| line.trim_end().strip_suffix(DASHES));
+        if let Some(kind) = kind
+            && let Some(found) = body(kind, rest)
+        {
+            return Some(found);
+        }
+        lines = rest;
+    }
+    None
+}
+
+fn split_line(text: &str) -> (&str, &str) {
+    text.split_once('\n').unwrap_or((text, ""))
+}
+
+/// The block of `kind` whose lines `text` begins with, if it has an end of its own before another one begins.
+fn body<'t>(kind: &str, text: &'t str) -> Option<(Block, &'t str)> {
+    let (mut lines, mut encoded, mut has_headers) = (text, String::new(), false);
+    while !lines.is_empty() {
+        let (line, rest) = split_line(lines);
+        lines = rest;
+        if let Some(end) = line.strip_prefix(END) {
+            let is_own = end.trim_end().strip_suffix(DASHES) == Some(kind);
+            let bytes = STANDARD.decode(encoded).ok().filter(|_| is_own)?;
+            return Some((Block { kind: kind.to_owned(), has_headers, bytes }, lines));
+        }
+        if line.contains(':') && encoded.is_empty() {
+            has_headers = true;
+        } else if line.starts_with(BEGIN) {
+            return None;
+        } else {
+            encoded.extend(line.chars().filter(|c| !c.is_ascii_whitespace()));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broken_blocks_are_passed_over() {
+        let text = "x\n-----BEGIN A-----\nYWJj\n-----END B-----\n-----BEGIN C-----\nk: v\n\nYW\nJj\n-----END C-----\nrest";
+        let (block, rest) = first(text).expect("a block");
+        assert_eq!(block, Block { kind: "C".to_owned(), has_headers: true, bytes: b"abc".to_vec() });
+        assert_eq!(rest, "rest");
+        assert_eq!(first("-----BEGIN A-----\nYWJj"), None);
+    }
+}

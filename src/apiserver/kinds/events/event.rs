@@ -1,0 +1,256 @@
+//! Event. Those with an `eventTime` must be complete; older ones only have to be in the namespace of their subject.
+//! Through `events.k8s.io` only complete ones are created, and hardly anything of them may change.
+//!
+//! Errors name the fields as the server's own form of an event does, whose names are most of them those of the core
+//! group.
+
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::labels;
+use admit_apimachinery::names::NameRule;
+use serde_json::{Value, json};
+
+use crate::kinds::Strategy;
+use crate::kinds::field::Field;
+use crate::object;
+
+pub(super) const CORE: Strategy = Strategy {
+    kind: "Event",
+    validate: Some(|object, errors| from_the_start(object, &OLD, errors)),
+    ..Strategy::PLAIN
+};
+
+pub(super) const EVENTS: Strategy = Strategy {
+    kind: "Event",
+    name: Some(|_, name, is_prefix| NameRule::Subdomain.problems(name, is_prefix)),
+    validate_create: Some(create),
+    validate_update: Some(update),
+    ..Strategy::PLAIN
+};
+
+const MESSAGE_LIMIT: usize = 1024;
+const NAME_LIMIT: usize = 128;
+
+/// What some facts are called in a view of an event.
+struct View {
+    subject: &'static str,
+    controller: &'static str,
+    message: &'static str,
+}
+
+const OLD: View = View { subject: "involvedObject", controller: "reportingComponent", message: "message" };
+const NEW: View = View { subject: "regarding", controller: "reportingController", message: "note" };
+
+/// What both views have demanded from the start.
+fn from_the_start(object: &Value, view: &View, errors: &mut FieldErrors) {
+    let event = Field::root(object);
+    let is_old_style = event.get("eventTime").text().is_empty();
+    let own = object::namespace(object);
+    let subject = event.get(view.subject).get("namespace").text();
+    // An event about an object of the cluster lives in `default`.
+    let fits = match subject {
+        "" => matches!(own, "" | "default") || (own == "kube-system" && !is_old_style),
+        subject => subject == own || !is_old_style,
+    };
+    if !fits {
+        let place = event.get("involvedObject").get("namespace");
+        errors.add(|| place.invalid_as(subject, "does not match event.namespace"));
+    }
+    if !is_old_style {
+        complete(&event, view, errors);
+    }
+    let place = event.get("namespace");
+    for problem in NameRule::Subdomain.problems(own, false) {
+        errors.add(|| place.invalid_as(own, problem));
+    }
+}
+
+fn complete(event: &Field<'_>, view: &View, errors: &mut FieldErrors) {
+    let controller = event.get(view.controller).text();
+    let place = event.get("reportingController");
+    if controller.is_empty() {
+        errors.add(|| place.required(""));
+    }
+    for problem in labels::key(controller) {
+        errors.add(|| place.invalid_as(controller, problem));
+    }
+    for name in ["reportingInstance", "action", "reason"] {
+        let field = event.get(name);
+        if field.text().is_empty() {
+            errors.add(|| field.required(""));
+        }
+        at_most(&field, field.text(), NAME_LIMIT, errors);
+    }
+    at_most(&event.get("message"), event.get(view.message).text(), MESSAGE_LIMIT, errors);
+}
+
+/// Errors about most fields do not show the value.
+fn at_most(field: &Field<'_>, text: &str, limit: usize, errors: &mut FieldErrors) {
+    if text.len() > limit {
+        errors.add(|| field.invalid_as("", format!("can have at most {limit} characters")));
+    }
+}
+
+fn create(object: &Value, errors: &mut FieldErrors) {
+    from_the_start(object, &NEW, errors);
+    let event = Field::root(object);
+    series(&event, errors);
+    let time = event.get("eventTime");
+    if time.text().is_empty() {
+        errors.add(|| time.required(""));
+    }
+    let kind = event.get("type");
+    if !["Normal", "Warning"].contains(&kind.text()) {
+        errors.add(|| kind.invalid_as("", format!("has invalid value: {}", kind.text())));
+    }
+    superseded(&event, errors);
+}
+
+/// Fields of the old view may not be set through the new one.
+fn superseded(event: &Field<'_>, errors: &mut FieldErrors) {
+    let source = event.get("deprecatedSource");
+    let set = [
+        ("firstTimestamp", event.get("deprecatedFirstTimestamp").is_set()),
+        ("lastTimestamp", event.get("deprecatedLastTimestamp").is_set()),
+        ("count", event.get("deprecatedCount").integer().unwrap_or(0) != 0),
+        ("source", ["component", "host"].iter().any(|name| !source.get(name).text().is_empty())),
+    ];
+    for (name, _) in set.into_iter().filter(|(_, is_set)| *is_set) {
+        errors.add(|| event.get(name).invalid_as("", "needs to be unset"));
+    }
+}
+
+fn series(event: &Field<'_>, errors: &mut FieldErrors) {
+    let series = event.get("series");
+    if !series.is_set() {
+        return;
+    }
+    if series.get("count").integer().unwrap_or(0) < 2 {
+        errors.add(|| series.get("count").invalid_as("", "should be at least 2"));
+    }
+    if series.get("lastObservedTime").text().is_empty() {
+        errors.add(|| series.get("lastObservedTime").required(""));
+    }
+}
+
+/// Nothing but the series may change. The reason is compared twice.
+fn update(object: &Value, old: &Value, errors: &mut FieldErrors) {
+    from_the_start(object, &NEW, errors);
+    let event = Field::root(object);
+    if object.get("series") != old.get("series") {
+        series(&event, errors);
+    }
+    for (name, shown) in FIXED {
+        let (new, before) = (shown(object), shown(old));
+        if new != before {
+            errors.add(|| event.get(name).invalid_as(new, "field is immutable"));
+        }
+    }
+}
+
+/// The fields that stay, and how each is shown, in the order in which they are compared.
+const FIXED: [(&str, fn(&Value) -> Value); 14] = [
+    ("involvedObject", |event| reference(event, "regarding").unwrap_or_else(|| in_go(&Value::Null))),
+    ("reason", |event| text(event, "reason")),
+    ("message", |event| text(event, "note")),
+    ("source", source),
+    ("firstTimestamp", |event| of(event, "deprecatedFirstTimestamp")),
+    ("lastTimestamp", |event| of(event, "deprecatedLastTimestamp")),
+    ("count", |event| event.get("deprecatedCount").and_then(Value::as_i64).unwrap_or(0).into()),
+    ("reason", |event| text(event, "reason")),
+    ("type", |event| text(event, "type")),
+    ("eventTime", |event| of(event, "eventTime")),
+    ("action", |event| text(event, "action")),
+    ("related", |event| reference(event, "related").unwrap_or(Value::Null)),
+    ("reportingController", |event| text(event, "reportingController")),
+    ("reportingInstance", |event| text(event, "reportingInstance")),
+];
+
+fn of(event: &Value, name: &str) -> Value {
+    event.get(name).cloned().unwrap_or(Value::Null)
+}
+
+fn text(event: &Value, name: &str) -> Value {
+    event.get(name).and_then(Value::as_str).unwrap_or_default().into()
+}
+
+fn source(event: &Value) -> Value {
+    let source = event.get("deprecatedSource").unwrap_or(&Value::Null);
+    json!({"Component": text(source, "component"), "Host": text(source, "host")})
+}
+
+fn reference(event: &Value, name: &str) -> Option<Value> {
+    event.get(name).filter(|reference| !reference.is_null()).map(in_go)
+}
+
+/// A reference as Go's type of it is shown.
+fn in_go(reference: &Value) -> Value {
+    json!({
+        "Kind": text(reference, "kind"), "Namespace": text(reference, "namespace"), "Name": text(reference, "name"),
+        "UID": text(reference, "uid"), "APIVersion": text(reference, "apiVersion"),
+        "ResourceVersion": text(reference, "resourceVersion"), "FieldPath": text(reference, "fieldPath")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::tests::told;
+
+    fn event() -> Value {
+        json!({"metadata": {"name": "e", "namespace": "t"}, "regarding": {"namespace": "t"}, "type": "Normal",
+            "eventTime": "2020-01-01T00:00:00.000000Z", "reportingController": "a/b", "reportingInstance": "i",
+            "action": "a", "reason": "r"})
+    }
+
+    #[test]
+    fn new_events_are_complete() {
+        assert!(told(&EVENTS, &event(), None).is_empty());
+        let mut wrong = event();
+        wrong["deprecatedCount"] = json!(1);
+        wrong["deprecatedSource"] = json!({"host": "h"});
+        wrong["series"] = json!({"count": 1});
+        wrong["type"] = json!("Odd");
+        wrong["action"] = json!("a".repeat(129));
+        assert_eq!(
+            told(&EVENTS, &wrong, None),
+            [
+                "action: Invalid value: \"\": can have at most 128 characters",
+                "series.count: Invalid value: \"\": should be at least 2",
+                "series.lastObservedTime: Required value",
+                "type: Invalid value: \"\": has invalid value: Odd",
+                "count: Invalid value: \"\": needs to be unset",
+                "source: Invalid value: \"\": needs to be unset",
+            ]
+        );
+    }
+
+    #[test]
+    fn nothing_but_the_series_changes() {
+        let mut changed = event();
+        changed["series"] = json!({"count": 2, "lastObservedTime": "2020-01-01T00:00:00.000000Z"});
+        assert!(told(&EVENTS, &changed, Some(&event())).is_empty());
+        changed["related"] = json!({"kind": "Pod"});
+        changed["reason"] = json!("s");
+        assert_eq!(
+            told(&EVENTS, &changed, Some(&event())),
+            [
+                "reason: Invalid value: \"s\": field is immutable",
+                "reason: Invalid value: \"s\": field is immutable",
+                "related: Invalid value: {\"Kind\":\"Pod\",\"Namespace\":\"\",\"Name\":\"\",\"UID\":\"\",\
+                 \"APIVersion\":\"\",\"ResourceVersion\":\"\",\"FieldPath\":\"\"}: field is immutable",
+            ]
+        );
+    }
+
+    #[test]
+    fn old_events_lie_beside_their_subject() {
+        let old = |own: &str, subject: &str| json!({"metadata": {"namespace": own}, "involvedObject": {"namespace": subject}});
+        assert!(
+            told(&CORE, &old("t", "t"), None).is_empty() && told(&CORE, &old("default", ""), None).is_empty()
+        );
+        assert_eq!(
+            told(&CORE, &old("t", "u"), None),
+            ["involvedObject.namespace: Invalid value: \"u\": does not match event.namespace"]
+        );
+    }
+}
