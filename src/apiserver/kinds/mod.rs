@@ -26,6 +26,7 @@ mod networking;
 mod rbac;
 pub(crate) mod shared;
 
+use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
@@ -117,6 +118,13 @@ impl Strategy {
         errors
     }
 }
+
+/// What the rooms of pods and of Services use, which are still to come.
+const _: (Key, Error, Warning) =
+    (field::Field::key, field::Field::not_found, shared::network::address_warning);
+type Key = for<'a, 'b> fn(&'a field::Field<'static>, &'b str) -> field::Field<'static>;
+type Error = for<'a> fn(&'a field::Field<'static>) -> FieldError;
+type Warning = for<'a> fn(&'a field::Field<'static>) -> Option<String>;
 
 /// A group, and the rows of its kinds.
 type Group = (&'static str, &'static [Strategy]);

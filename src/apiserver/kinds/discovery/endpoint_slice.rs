@@ -84,9 +84,7 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
 fn update(object: &Value, old: &Value, errors: &mut FieldErrors) {
     validate(object, errors);
     let kind = |object| Field::root(object).get("addressType");
-    if kind(object).text() != kind(old).text() {
-        errors.add(|| kind(object).invalid("field is immutable"));
-    }
+    kind(object).immutable(&kind(old), errors);
 }
 
 fn has_more(list: &Field<'_>, most: i64) -> bool {

@@ -82,9 +82,7 @@ fn scope(parameters: &Field<'_>, errors: &mut FieldErrors) {
 
 fn update(object: &Value, old: &Value, errors: &mut FieldErrors) {
     let controller = |object| Field::root(object).get("spec").get("controller");
-    if controller(object).text() != controller(old).text() {
-        errors.add(|| controller(object).invalid("field is immutable"));
-    }
+    controller(object).immutable(&controller(old), errors);
     validate(object, errors);
 }
 

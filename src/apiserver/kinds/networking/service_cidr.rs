@@ -40,8 +40,9 @@ fn update(object: &Value, old: &Value, errors: &mut FieldErrors) {
     let ranges = |object| Field::root(object).get("spec").get("cidrs");
     let (new, old) = (ranges(object), ranges(old));
     let fixed = |errors: &mut FieldErrors| {
-        for (range, _) in new.items().zip(old.texts()).filter(|(range, before)| range.text() != *before) {
-            errors.add(|| range.invalid("field is immutable"));
+        let changed = new.texts().zip(old.texts()).enumerate().filter(|(_, (now, before))| now != before);
+        for (at, _) in changed {
+            errors.add(|| new.index(at).invalid("field is immutable"));
         }
     };
     match (old.len(), new.len()) {

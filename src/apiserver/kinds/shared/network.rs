@@ -71,7 +71,7 @@ pub(crate) fn address_problems(text: &str, spelling: Spelling) -> Vec<String> {
 
 /// A network in any spelling that means one thing everywhere.
 pub(crate) fn legacy_network(field: &Field<'_>, errors: &mut FieldErrors) {
-    for problem in network_problem(field.text()) {
+    if let Some(problem) = network_problem(field.text()) {
         errors.add(|| field.invalid(problem));
     }
 }

@@ -25,7 +25,7 @@ impl<'f> Place<'f> {
             puts_carry_version: group.puts_carry_version,
         };
         for request in &group.before {
-            let answer = place.sent(request, Identity::admin()).await?;
+            let answer = place.sent(request, admin()).await?;
             if answer.status >= 300 {
                 let body = String::from_utf8_lossy(&answer.body).into_owned();
                 return Err(format!(
@@ -58,7 +58,7 @@ impl<'f> Place<'f> {
         let mut request = json!({"method": "PUT", "path": path, "body": definition});
         request["body"]["metadata"]["resourceVersion"] = "<rv>".into();
         self.fill_version(&mut request).await?;
-        let answer = self.sent(&request, Identity::admin()).await?;
+        let answer = self.sent(&request, admin()).await?;
         match answer.status {
             200 => Ok(()),
             status => Err(format!("{path}: {status}: {}", String::from_utf8_lossy(&answer.body))),
@@ -81,7 +81,7 @@ impl<'f> Place<'f> {
             parts.pop();
         }
         let read = json!({"method": "GET", "path": parts.join("/")});
-        let answer = self.sent(&read, Identity::admin()).await?;
+        let answer = self.sent(&read, admin()).await?;
         let object: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         if answer.status == 200 {
             request["body"]["metadata"]["resourceVersion"] = object["metadata"]["resourceVersion"].clone();
@@ -115,6 +115,14 @@ impl<'f> Place<'f> {
     }
 }
 
+/// The administrator with the client certificate of the recording, whose digest the server tells.
+fn admin() -> Identity {
+    const CERTIFICATE: &str = "X509SHA256=88cd8d7e6e9f0731c3ad9798b3d6124b63f3c44cd5754751af30354fa534c26d";
+    let mut admin = Identity::admin();
+    admin.extra.insert("authentication.kubernetes.io/credential-id".to_owned(), vec![CERTIFICATE.to_owned()]);
+    admin
+}
+
 /// Who sends a request.
 fn user(request: &Value) -> Identity {
     match text(request, "user") {
@@ -133,7 +141,7 @@ fn user(request: &Value) -> Identity {
             let groups = ["system:serviceaccounts", "system:serviceaccounts:va", "system:authenticated"];
             Identity::new("system:serviceaccount:va:default", groups.map(String::from))
         }
-        _ => Identity::admin(),
+        _ => admin(),
     }
 }
 
