@@ -4,13 +4,15 @@
 //! Errors name the fields as the server's own form of an event does, whose names are most of them those of the core
 //! group.
 
+use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
 use admit_apimachinery::names::NameRule;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::kinds::Strategy;
 use crate::kinds::field::Field;
+use crate::kinds::shared::go_struct;
 use crate::object;
 
 pub(super) const CORE: Strategy = Strategy {
@@ -148,51 +150,56 @@ fn update(object: &Value, old: &Value, errors: &mut FieldErrors) {
 }
 
 /// The fields that stay, and how each is shown, in the order in which they are compared.
-const FIXED: [(&str, fn(&Value) -> Value); 14] = [
-    ("involvedObject", |event| reference(event, "regarding").unwrap_or_else(|| in_go(&Value::Null))),
-    ("reason", |event| text(event, "reason")),
-    ("message", |event| text(event, "note")),
+const FIXED: [(&str, fn(&Value) -> BadValue); 14] = [
+    ("involvedObject", |event| in_go(event.get("regarding").unwrap_or(&Value::Null))),
+    ("reason", |event| text(event, "reason").into()),
+    ("message", |event| text(event, "note").into()),
     ("source", source),
     ("firstTimestamp", |event| of(event, "deprecatedFirstTimestamp")),
     ("lastTimestamp", |event| of(event, "deprecatedLastTimestamp")),
     ("count", |event| event.get("deprecatedCount").and_then(Value::as_i64).unwrap_or(0).into()),
-    ("reason", |event| text(event, "reason")),
-    ("type", |event| text(event, "type")),
+    ("reason", |event| text(event, "reason").into()),
+    ("type", |event| text(event, "type").into()),
     ("eventTime", |event| of(event, "eventTime")),
-    ("action", |event| text(event, "action")),
-    ("related", |event| reference(event, "related").unwrap_or(Value::Null)),
-    ("reportingController", |event| text(event, "reportingController")),
-    ("reportingInstance", |event| text(event, "reportingInstance")),
+    ("action", |event| text(event, "action").into()),
+    ("related", related),
+    ("reportingController", |event| text(event, "reportingController").into()),
+    ("reportingInstance", |event| text(event, "reportingInstance").into()),
 ];
 
-fn of(event: &Value, name: &str) -> Value {
-    event.get(name).cloned().unwrap_or(Value::Null)
+fn of(event: &Value, name: &str) -> BadValue {
+    event.get(name).unwrap_or(&Value::Null).into()
 }
 
-fn text(event: &Value, name: &str) -> Value {
-    event.get(name).and_then(Value::as_str).unwrap_or_default().into()
+fn text<'v>(object: &'v Value, name: &str) -> &'v str {
+    object.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn source(event: &Value) -> Value {
+fn source(event: &Value) -> BadValue {
     let source = event.get("deprecatedSource").unwrap_or(&Value::Null);
-    json!({"Component": text(source, "component"), "Host": text(source, "host")})
+    go_struct::of_texts(&[("Component", text(source, "component")), ("Host", text(source, "host"))])
 }
 
-fn reference(event: &Value, name: &str) -> Option<Value> {
-    event.get(name).filter(|reference| !reference.is_null()).map(in_go)
+fn related(event: &Value) -> BadValue {
+    event.get("related").filter(|related| !related.is_null()).map_or(Value::Null.into(), in_go)
 }
 
-/// A reference as Go's type of it is shown.
-fn in_go(reference: &Value) -> Value {
-    json!({
-        "Kind": text(reference, "kind"), "Namespace": text(reference, "namespace"), "Name": text(reference, "name"),
-        "UID": text(reference, "uid"), "APIVersion": text(reference, "apiVersion"),
-        "ResourceVersion": text(reference, "resourceVersion"), "FieldPath": text(reference, "fieldPath")
-    })
+fn in_go(reference: &Value) -> BadValue {
+    go_struct::of_texts(&[
+        ("Kind", text(reference, "kind")),
+        ("Namespace", text(reference, "namespace")),
+        ("Name", text(reference, "name")),
+        ("UID", text(reference, "uid")),
+        ("APIVersion", text(reference, "apiVersion")),
+        ("ResourceVersion", text(reference, "resourceVersion")),
+        ("FieldPath", text(reference, "fieldPath")),
+    ])
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::kinds::tests::told;
 

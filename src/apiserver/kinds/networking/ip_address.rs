@@ -1,13 +1,14 @@
 //! IPAddress: an address that is taken, and by whom.
 
+use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::network::{Spelling, address_problems};
-use crate::kinds::shared::reference;
+use crate::kinds::shared::{go_struct, reference};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "IPAddress",
@@ -43,20 +44,25 @@ fn update(object: &Value, old: &Value, errors: &mut FieldErrors) {
     }
 }
 
-/// The reference as Go's type of it is shown.
-fn in_go(object: &Value) -> Value {
+/// The reference as errors show it.
+fn in_go(object: &Value) -> BadValue {
     let parent = Field::root(object).get("spec").get("parentRef");
     let text = |name| parent.get(name).text();
     if !parent.is_set() {
-        return Value::Null;
+        return Value::Null.into();
     }
-    json!({
-        "Group": text("group"), "Resource": text("resource"), "Namespace": text("namespace"), "Name": text("name")
-    })
+    go_struct::of_texts(&[
+        ("Group", text("group")),
+        ("Resource", text("resource")),
+        ("Namespace", text("namespace")),
+        ("Name", text("name")),
+    ])
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::kinds::tests::told;
 
