@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use admit_policy::vap::{Binding, Policy};
+use admit_policy::vap::{Binding, Policy, check_mutating, check_mutating_binding};
 use admit_policy::webhook::{Configuration, Kind};
 use admit_policy::{Deadline, EvalOptions, PolicySet};
 use serde_json::{Value, json};
@@ -103,6 +103,8 @@ pub(crate) fn validate(kind: &str, document: &Value, stored: Option<&Value>) -> 
         ("ValidatingAdmissionPolicy", None) => Policy::compile(document).err(),
         ("ValidatingAdmissionPolicy", Some(stored)) => Policy::compile_update(document, stored).err(),
         ("ValidatingAdmissionPolicyBinding", _) => Binding::compile(document).err(),
+        ("MutatingAdmissionPolicy", _) => check_mutating(document, stored).err(),
+        ("MutatingAdmissionPolicyBinding", _) => check_mutating_binding(document).err(),
         ("ValidatingWebhookConfiguration", _) => webhooks(Kind::Validating),
         ("MutatingWebhookConfiguration", _) => webhooks(Kind::Mutating),
         _ => None,

@@ -1,6 +1,6 @@
 //! EndpointSlice: addresses of one family, in canonical form, and their ports.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
@@ -16,7 +16,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: "EndpointSlice",
     default: Some(default),
     prepare_create: Some(|slice| drop_topology(slice, None)),
-    prepare_update: Some(|slice, old| drop_topology(slice, Some(old))),
+    prepare_update: Some(prepare_update),
     validate: Some(validate),
     validate_update: Some(update),
     ..Strategy::PLAIN
@@ -39,6 +39,20 @@ fn default(_version: &str, slice: &mut Value) {
             }
         }
     }
+}
+
+/// Labels count as changes of a slice, and so does a topology, although it goes.
+fn prepare_update(slice: &mut Value, old: &Value) {
+    fn labels(object: &Value) -> BTreeMap<&str, &str> {
+        object::meta_map(object, "labels").collect()
+    }
+    let names_topology = slice.get("endpoints") != old.get("endpoints")
+        && Field::root(slice).get("endpoints").items().any(|one| !one.get("deprecatedTopology").is_empty());
+    if names_topology || labels(slice) != labels(old) {
+        let generation = object::generation(old).saturating_add(1);
+        object::set_meta(slice, "generation", Some(generation.into()));
+    }
+    drop_topology(slice, Some(old));
 }
 
 /// The topology went with `v1`. A node that was named only there may be named again by those who write an old slice.
@@ -243,6 +257,25 @@ mod tests {
         assert_eq!(
             told(&STRATEGY, &other, Some(&slice("IPv4", "10.0.0.1"))),
             ["addressType: Invalid value: \"FQDN\": field is immutable"]
+        );
+    }
+
+    #[test]
+    fn labels_and_topologies_count() {
+        let old = json!({"metadata": {"generation": 1}, "endpoints": [{}]});
+        let generation = |mut new: Value| {
+            prepare_update(&mut new, &old);
+            object::generation(&new)
+        };
+        let meta = json!({"generation": 1});
+        assert_eq!(generation(json!({"metadata": meta, "endpoints": [{"deprecatedTopology": {}}]})), 1);
+        assert_eq!(
+            generation(json!({"metadata": meta, "endpoints": [{"deprecatedTopology": {"a": "b"}}]})),
+            2
+        );
+        assert_eq!(
+            generation(json!({"metadata": {"generation": 1, "labels": {"a": "b"}}, "endpoints": [{}]})),
+            2
         );
     }
 
