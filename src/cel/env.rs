@@ -60,6 +60,8 @@ struct Inner {
     folds: bool,
     /// Scalar types have a second name for the checker.
     declared_scalars: bool,
+    /// The checker knows what mutations make.
+    patch_types: bool,
     language: Language,
     /// The release whose syntax and checks apply.
     offered: Version,
@@ -133,6 +135,7 @@ impl Env {
                 mixed_literals: false,
                 folds: true,
                 declared_scalars: false,
+                patch_types: false,
                 language: Language::Kubernetes,
                 offered,
                 container: "".into(),
@@ -170,6 +173,7 @@ impl Env {
                 mixed_literals: true,
                 folds: false,
                 declared_scalars: false,
+                patch_types: false,
                 language: Language::Current,
                 offered: NEWEST,
                 container: "".into(),
@@ -211,6 +215,13 @@ impl Env {
     #[must_use]
     pub fn with_declared_scalars(&self) -> Self {
         Self { inner: Arc::new(Inner { declared_scalars: true, ..(*self.inner).clone() }) }
+    }
+
+    /// The same where expressions may make what mutations make: `Object{}` with any fields, `Object.spec{}` and the like
+    /// for the parts of it, and `JSONPatch{}`. For the checker only, so that such an expression has no program.
+    #[must_use]
+    pub fn with_patch_types(&self) -> Self {
+        Self { inner: Arc::new(Inner { patch_types: true, ..(*self.inner).clone() }) }
     }
 
     /// The same with programs that evaluate the calls on constants each time, and pay for them each time, where
@@ -296,6 +307,7 @@ impl Env {
             checked_literals: self.inner.offered >= LITERALS_CHECKED && !self.inner.mixed_literals,
             locals_first: self.inner.language == Language::Current,
             declared_scalars: self.inner.declared_scalars,
+            patch_types: self.inner.patch_types,
             version: self.inner.offered,
         }
     }

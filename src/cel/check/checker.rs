@@ -5,14 +5,14 @@
 use std::sync::Arc;
 
 use crate::diagnostic::Findings;
-use crate::library::messages::{self, Message};
+use crate::library::messages;
 use crate::limits::MAX_TYPE_PARTS;
 use crate::source::Source;
 use crate::syntax::{Ast, Comprehension, Entry, Expr, ExprId, Literal};
-use crate::types::{Type, parse_type};
+use crate::types::Type;
 
 use super::Reference;
-use super::names::{Environment, Found, FoundKind, qualified_name, root_name};
+use super::names::{Environment, Fields, Found, FoundKind, qualified_name, root_name};
 use super::unify::{Unifier, is_message_without_fields, most_general};
 
 pub(super) struct Checker<'e, 's> {
@@ -251,26 +251,26 @@ impl<'e, 's> Checker<'e, 's> {
             return;
         };
         *name = found.name;
-        let message = messages::message(name);
+        let fields = self.env.fields(name);
         match found.kind {
-            FoundKind::Type(ty) if message.is_some() => self.set_type(id, ty),
+            FoundKind::Type(ty) if fields.is_some() => self.set_type(id, ty),
             FoundKind::Type(ty) => self.error(id, format!("'{}' is not a message type", declared_name(&ty))),
             FoundKind::Variable(ty) => self.error(id, format!("'{}' is not a type", declared_name(&ty))),
             FoundKind::Constant(_) => self.error(id, "'int' is not a type".to_owned()),
         }
         for entry in entries {
             self.check(entry.value);
-            match message {
-                Some(message) => self.message_field(message, entry),
+            match fields {
+                Some(fields) => self.message_field(fields, entry),
                 None => self.error(entry.key, format!("unexpected failed resolution of '{name}'")),
             }
         }
     }
 
-    fn message_field(&mut self, message: &Message, entry: &Entry) {
+    fn message_field(&mut self, fields: Fields, entry: &Entry) {
         let Expr::Literal(Literal::String(name)) = self.ast.expr(entry.key) else { return };
         let name = name.clone();
-        let Some(ty) = message.field(&name).and_then(|(_, ty)| parse_type(ty)) else {
+        let Some(ty) = fields.field(&name) else {
             self.error(entry.key, format!("undefined field '{name}'"));
             return;
         };

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::library::functions::Function;
+use crate::library::messages::Message;
 use crate::library::{Functions, Version, messages};
 use crate::syntax::{Ast, Expr, ExprId};
 use crate::types::{Type, parse_type};
@@ -26,6 +27,8 @@ pub(crate) struct Environment<'e> {
     pub locals_first: bool,
     /// Scalar types are also known by the names under which Kubernetes declares them (apiserver `pkg/cel/types.go`).
     pub declared_scalars: bool,
+    /// Mutations make objects, their parts and patches (apiserver `pkg/cel/mutation`).
+    pub patch_types: bool,
     /// Type names that a release brought are known from it on.
     pub version: Version,
 }
@@ -66,6 +69,35 @@ const TYPES: [Named; 15] = [
     ("uint", Version(1, 0), || Type::Uint),
 ];
 
+/// The type of a JSON patch's operations.
+const PATCH: &str = "JSONPatch";
+
+/// Whether the name is of the object that a mutation makes, or of a part of it.
+fn is_object(name: &str) -> bool {
+    name.strip_prefix("Object").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// The fields of what a literal makes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fields {
+    Message(&'static Message),
+    /// Any field of any type.
+    Object,
+    Patch,
+}
+
+impl Fields {
+    /// The type of a field.
+    pub(super) fn field(self, name: &str) -> Option<Type> {
+        match (self, name) {
+            (Self::Message(message), _) => message.field(name).and_then(|(_, ty)| parse_type(ty)),
+            (Self::Object, _) | (Self::Patch, "value") => Some(Type::Dyn),
+            (Self::Patch, "op" | "path" | "from") => Some(Type::String),
+            (Self::Patch, _) => None,
+        }
+    }
+}
+
 /// The type of a name, of whatever release.
 pub(crate) fn type_named(name: &str) -> Option<Type> {
     match TYPES.iter().find(|(known, ..)| *known == name) {
@@ -75,6 +107,15 @@ pub(crate) fn type_named(name: &str) -> Option<Type> {
 }
 
 impl<'e> Environment<'e> {
+    /// What a literal of a type may set, if there are such literals.
+    pub(super) fn fields(&self, name: &str) -> Option<Fields> {
+        let made = match name {
+            PATCH => Some(Fields::Patch),
+            _ => is_object(name).then_some(Fields::Object),
+        };
+        messages::message(name).map(Fields::Message).or(made.filter(|_| self.patch_types))
+    }
+
     /// The variable or type of a name; `locals` hide it, the last one first.
     pub(super) fn identifier(&self, name: &str, locals: &[(Box<str>, Type)]) -> Option<Found> {
         if self.locals_first
@@ -123,6 +164,7 @@ impl<'e> Environment<'e> {
         };
         !self.container.is_empty()
             || begins("google.protobuf")
+            || (self.patch_types && is_object(root.trim_start_matches('.')))
             || TYPES.iter().any(|(name, ..)| begins(name))
             || self.variables.iter().any(|(name, _)| begins(name))
     }
@@ -136,7 +178,8 @@ impl<'e> Environment<'e> {
             // Kubernetes' own names: the checker knows them, and what runs an expression does not.
             "duration" if self.declared_scalars => Some(Type::Duration),
             "timestamp" if self.declared_scalars => Some(Type::Timestamp),
-            _ => None,
+            PATCH => self.patch_types.then(|| Type::Opaque(name.into())),
+            _ => (self.patch_types && is_object(name)).then(|| Type::Opaque(name.into())),
         })
     }
 

@@ -66,26 +66,38 @@ impl Binding {
         let document = Fields::of(document, "")?;
         let name = configuration::name(&document, errors)?;
         let spec = document.object("spec")?;
-        let policy_name = spec.string("policyName")?;
-        let path = spec.path_of("policyName");
-        if policy_name.is_empty() {
-            errors.push(FieldError::required(&path, ""));
-        } else {
-            let complaints = names::dns1123_subdomain(&policy_name);
-            errors
-                .extend(complaints.into_iter().map(|c| FieldError::invalid(&path, policy_name.as_str(), c)));
-        }
-        let param_ref = match spec.optional_object("paramRef")? {
-            Some(fields) => ParamRef::decode(&fields, errors)?,
-            None => None,
-        };
-        let match_resources = spec
-            .optional_object("matchResources")?
-            .map(|fields| MatchResources::decode(&fields, errors))
-            .transpose()?;
+        let Target { policy_name, param_ref, match_resources } = target(&spec, errors)?;
         let actions = actions(&spec, errors)?;
         Ok(Self { name: name.into(), policy_name, param_ref, match_resources, actions })
     }
+}
+
+/// What bindings of either kind of policy say: of which policy, with which params, and where.
+pub(super) struct Target {
+    policy_name: String,
+    param_ref: Option<ParamRef>,
+    match_resources: Option<MatchResources>,
+}
+
+/// Reads what a binding is about.
+pub(super) fn target(spec: &Fields<'_>, errors: &mut FieldErrors) -> Result<Target, DecodeError> {
+    let policy_name = spec.string("policyName")?;
+    let path = spec.path_of("policyName");
+    if policy_name.is_empty() {
+        errors.push(FieldError::required(&path, ""));
+    } else {
+        let complaints = names::dns1123_subdomain(&policy_name);
+        errors.extend(complaints.into_iter().map(|c| FieldError::invalid(&path, policy_name.as_str(), c)));
+    }
+    let param_ref = match spec.optional_object("paramRef")? {
+        Some(fields) => ParamRef::decode(&fields, errors)?,
+        None => None,
+    };
+    let match_resources = spec
+        .optional_object("matchResources")?
+        .map(|fields| MatchResources::decode(&fields, errors))
+        .transpose()?;
+    Ok(Target { policy_name, param_ref, match_resources })
 }
 
 impl ParamRef {

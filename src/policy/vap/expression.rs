@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use admit_cel::{Env, Mode, PatternSum, Program, Slot, Type, Version};
+use admit_cel::{Env, Extra, Mode, PatternSum, Program, Slot, Type, Version};
 
 use super::types;
 use crate::deadline::checkpoint;
@@ -18,6 +18,15 @@ pub(super) enum Role {
     Validation,
     Message,
     Annotation,
+}
+
+/// What an expression of a mutation makes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Patch {
+    /// The fields that are set, as an object has them.
+    Object,
+    /// A list of the operations of a JSON patch.
+    Operations,
 }
 
 /// An expression that is refused.
@@ -138,6 +147,26 @@ impl Compiler {
         let env = self.declare(base(Mode::Stored, object)).with_variable("authorizer", authorizer());
         let checked = env.compile(text).map_err(|error| error.to_string())?;
         Ok(checked.output_type().clone())
+    }
+
+    /// Checks an expression that makes a patch. It has no program: nothing runs it.
+    pub(super) fn check_patch(&self, patch: Patch, text: &str) -> Result<(), CompileError> {
+        checkpoint();
+        let env = self.env(Role::Validation, Mode::New).with_library(Extra::JsonPatch).with_patch_types();
+        let checked = env
+            .compile(text)
+            .map_err(|error| CompileError::Invalid(format!("compilation failed: {error}")))?;
+        let named = |name: &str| Type::Opaque(name.into());
+        let (expected, wanted) = match patch {
+            Patch::Object => ("Object", named("Object")),
+            Patch::Operations => ("list(JSONPatch)", Type::List(named("JSONPatch").into())),
+        };
+        let found = checked.output_type();
+        if *found == wanted {
+            return Ok(());
+        }
+        let found = found.with_full_names();
+        Err(CompileError::Invalid(format!("must evaluate to {expected} but got {found}")))
     }
 
     fn env(&self, role: Role, mode: Mode) -> Env {

@@ -10,7 +10,7 @@ use admit_cel::names::is_identifier;
 use admit_cel::{PatternSum, Type};
 use serde_json::{Value, json};
 
-use super::expression::{CompileError, Compiler, Expression, Role};
+use super::expression::{CompileError, Compiler, Expression, Patch, Role};
 use super::param_kind;
 use super::stored::Stored;
 use crate::matching::MatchResources;
@@ -199,11 +199,7 @@ impl Reader {
         let name = configuration::name(&document, &mut self.errors)?;
         let spec = document.object("spec")?;
         let failure_policy = FailurePolicy::decode(&spec, &mut self.errors)?;
-        let param_kind = spec
-            .optional_object("paramKind")?
-            .map(|kind| param_kind::decode(&kind, &mut self.errors))
-            .transpose()?;
-        self.compiler.declare_params(param_kind.is_some().then_some(Type::Dyn));
+        let param_kind = self.param_kind(&spec)?;
         let constraints = self.constraints(&spec)?;
         let conditions = self.conditions(&spec)?;
         let variables = self.variables(&spec)?;
@@ -231,7 +227,27 @@ impl Reader {
         })
     }
 
-    fn constraints(&mut self, spec: &Fields<'_>) -> Result<MatchResources, DecodeError> {
+    /// Expressions may use params if there is a kind of them.
+    pub(super) fn param_kind(&mut self, spec: &Fields<'_>) -> Result<Option<GroupVersionKind>, DecodeError> {
+        let kind = spec
+            .optional_object("paramKind")?
+            .map(|kind| param_kind::decode(&kind, &mut self.errors))
+            .transpose()?;
+        self.compiler.declare_params(kind.is_some().then_some(Type::Dyn));
+        Ok(kind)
+    }
+
+    /// From here on expressions may use variables.
+    pub(super) fn declare_variables(&mut self) {
+        self.compiler.declare_variables();
+    }
+
+    /// Checks what makes a patch.
+    pub(super) fn check_patch(&self, patch: Patch, text: &str) -> Result<(), CompileError> {
+        self.compiler.check_patch(patch, text)
+    }
+
+    pub(super) fn constraints(&mut self, spec: &Fields<'_>) -> Result<MatchResources, DecodeError> {
         let Some(fields) = spec.optional_object("matchConstraints")? else {
             self.errors.push(FieldError::required(spec.path_of("matchConstraints"), ""));
             return Ok(MatchResources::default());
@@ -243,7 +259,7 @@ impl Reader {
         Ok(constraints)
     }
 
-    fn variables(&mut self, spec: &Fields<'_>) -> Result<Vec<Variable>, DecodeError> {
+    pub(super) fn variables(&mut self, spec: &Fields<'_>) -> Result<Vec<Variable>, DecodeError> {
         let items = spec.objects("variables")?;
         if !items.is_empty() {
             self.compiler.declare_variables();
