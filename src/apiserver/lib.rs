@@ -26,7 +26,8 @@
 //! | `cel_types` | the CEL types of the built-in kinds, for type checks | builtin, resources |
 //! | [`store`] | objects with their history, and one revision for all | interrupt, object |
 //! | `objects` | what may be read of a cluster by those who do not write | resources, store |
-//! | `validation` | what is wrong with an object, or with a change | builtin, interrupt, object, resources, status |
+//! | `kinds` | what the server does with each built-in kind | clock, identity, interrupt, object, resources |
+//! | `validation` | what is wrong with an object, or with a change | builtin, interrupt, kinds, object, resources, status |
 //! | `patch` | patches that need the schema of the kind | builtin, interrupt |
 //! | [`managed_fields`] | who owns which field; server-side apply | builtin, interrupt, object |
 //! | [`table`] | what `kubectl get` prints | builtin, interrupt, object, resources |
@@ -41,7 +42,7 @@
 //! | `call` | one request to a resource, and its options | clock, conversion, identity, object, resources, served, status, store, warning |
 //! | `authorization` | who may do what | call, identity, object, objects, status, store |
 //! | `admission` | which writes are let in, and what webhooks make of them | call, callout, conversion, interrupt, object, objects, resources, served, status, store |
-//! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, authentication, authorization, builtin, call, cel_types, clock, codec, conversion, discovery, identity, interrupt, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
+//! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, authentication, authorization, builtin, call, cel_types, clock, codec, conversion, discovery, identity, interrupt, kinds, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
 //! | `flowcontrol` | how much is done at a time, by user and in all | identity, interrupt, status |
 //! | `server` | what all requests share, and how it starts | authentication, call, clock, conversion, flowcontrol, identity, logs, object, openapi, registry, status, store, warning |
 //! | `http` | paths, bodies, answers and connections | authorization, builtin, call, certificate, clock, codec, conversion, discovery, flowcontrol, identity, logs, object, registry, resources, server, status, table, warning |
