@@ -53,7 +53,7 @@ impl Reader {
         self.mutated_operations(&spec)?;
         self.conditions(&spec)?;
         // Those of a mutation are declared even where there are none.
-        self.declare_variables();
+        self.compiler.declare_variables();
         self.variables(&spec)?;
         let mutations = spec.objects("mutations")?;
         if mutations.is_empty() {
@@ -120,7 +120,7 @@ impl Reader {
             self.errors.push(FieldError::required(path, ""));
             return Ok(());
         }
-        match self.check_patch(patch, text) {
+        match self.compiler.check_patch(patch, text) {
             Ok(()) => {}
             Err(CompileError::Invalid(detail)) => {
                 self.errors.push(FieldError::invalid(path, text, detail));

@@ -10,7 +10,7 @@ use admit_cel::names::is_identifier;
 use admit_cel::{PatternSum, Type};
 use serde_json::{Value, json};
 
-use super::expression::{CompileError, Compiler, Expression, Patch, Role};
+use super::expression::{CompileError, Compiler, Expression, Role};
 use super::param_kind;
 use super::stored::Stored;
 use crate::matching::MatchResources;
@@ -177,7 +177,7 @@ impl FailurePolicy {
 #[derive(Default)]
 pub(super) struct Reader {
     pub(super) errors: FieldErrors,
-    compiler: Compiler,
+    pub(super) compiler: Compiler,
     stored: Stored,
 }
 
@@ -235,16 +235,6 @@ impl Reader {
             .transpose()?;
         self.compiler.declare_params(kind.is_some().then_some(Type::Dyn));
         Ok(kind)
-    }
-
-    /// From here on expressions may use variables.
-    pub(super) fn declare_variables(&mut self) {
-        self.compiler.declare_variables();
-    }
-
-    /// Checks what makes a patch.
-    pub(super) fn check_patch(&self, patch: Patch, text: &str) -> Result<(), CompileError> {
-        self.compiler.check_patch(patch, text)
     }
 
     pub(super) fn constraints(&mut self, spec: &Fields<'_>) -> Result<MatchResources, DecodeError> {
