@@ -16,13 +16,18 @@
 
 mod admissionregistration;
 mod apiregistration;
+mod apps;
+mod autoscaling;
+mod batch;
 mod certificates;
 mod coordination;
+mod core;
 mod discovery;
 mod events;
 pub(crate) mod field;
 mod flowcontrol;
 mod networking;
+mod policy;
 mod rbac;
 pub(crate) mod shared;
 
@@ -70,6 +75,8 @@ pub(crate) struct Strategy {
     pub(crate) validate_update: Option<fn(&Value, &Value, &mut FieldErrors)>,
     /// What is wrong with a new status, given the new and the old object.
     pub(crate) validate_status: Option<fn(&Value, &Value, &mut FieldErrors)>,
+    /// Whether a change is validated as if the object was new, before its metadata and the change are looked at.
+    pub(crate) judged_as_new: bool,
     /// Warnings about an accepted object, given the new and, for a change, the old one.
     pub(crate) warnings: Option<fn(&Value, Option<&Value>) -> Vec<String>>,
 }
@@ -89,6 +96,7 @@ impl Strategy {
         validate_create: None,
         validate_update: None,
         validate_status: None,
+        judged_as_new: false,
         warnings: None,
     };
 
@@ -130,15 +138,20 @@ type Warning = for<'a> fn(&'a field::Field<'static>) -> Option<String>;
 type Group = (&'static str, &'static [Strategy]);
 
 const GROUPS: &[Group] = &[
+    ("", core::KINDS),
     ("", events::CORE),
     ("admissionregistration.k8s.io", admissionregistration::KINDS),
     ("apiregistration.k8s.io", apiregistration::KINDS),
+    ("apps", apps::KINDS),
+    ("autoscaling", autoscaling::KINDS),
+    ("batch", batch::KINDS),
     ("certificates.k8s.io", certificates::KINDS),
     ("coordination.k8s.io", coordination::KINDS),
     ("discovery.k8s.io", discovery::KINDS),
     ("events.k8s.io", events::KINDS),
     ("flowcontrol.apiserver.k8s.io", flowcontrol::KINDS),
     ("networking.k8s.io", networking::KINDS),
+    ("policy", policy::KINDS),
     ("rbac.authorization.k8s.io", rbac::KINDS),
 ];
 

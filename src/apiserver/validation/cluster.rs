@@ -28,7 +28,7 @@ enum Fixed {
     Forbidden(&'static str),
 }
 
-const RULES: [Rules; 10] = [
+const RULES: [Rules; 8] = [
     Rules {
         id: "StorageClass.storage.k8s.io",
         required: &[("provisioner", "")],
@@ -67,18 +67,12 @@ const RULES: [Rules; 10] = [
         ],
         fixed: &[],
     },
-    Rules {
-        id: "HorizontalPodAutoscaler.autoscaling",
-        required: &[("spec.scaleTargetRef.kind", ""), ("spec.scaleTargetRef.name", "")],
-        fixed: &[],
-    },
     Rules { id: "RuntimeClass.node.k8s.io", required: &[], fixed: &[("handler", Immutable)] },
     Rules {
         id: "PriorityClass.scheduling.k8s.io",
         required: &[],
         fixed: &[("value", Forbidden("may not be changed in an update.")), ("preemptionPolicy", Immutable)],
     },
-    Rules { id: "ControllerRevision.apps", required: &[], fixed: &[("data", Immutable)] },
 ];
 
 /// What is wrong with an object of `kind` in `group`, which replaces `old` if there is one.
@@ -103,14 +97,8 @@ pub(super) fn check(group: &str, kind: &str, object: &Value, old: Option<&Value>
 fn own(id: &str, object: &Value) -> Causes {
     let spec = object.get("spec").unwrap_or(NULL);
     match id {
-        "PodDisruptionBudget.policy" => {
-            let both = ["minAvailable", "maxUnavailable"].iter().all(|field| spec.get(field).is_some());
-            let why = "minAvailable and maxUnavailable cannot be both set";
-            both.then(|| Cause::invalid("spec", spec, why)).into_iter().collect()
-        }
         "PersistentVolume." => volume(spec),
         "PriorityClass.scheduling.k8s.io" => priority_class(object),
-        "HorizontalPodAutoscaler.autoscaling" => autoscaler(spec),
         _ => Causes::default(),
     }
 }
@@ -161,24 +149,6 @@ fn priority_class(object: &Value) -> Causes {
     causes
 }
 
-fn autoscaler(spec: &Value) -> Causes {
-    let number = |field: &str| spec.get(field).and_then(Value::as_i64);
-    let (least, most) = (number("minReplicas"), number("maxReplicas").unwrap_or(0));
-    let mut causes = Causes::default();
-    if let Some(least) = least.filter(|least| *least < 1) {
-        let why = "must be greater than or equal to 1";
-        causes.push(Cause::invalid("spec.minReplicas", &least.into(), why));
-    }
-    if most < 1 {
-        causes.push(Cause::invalid("spec.maxReplicas", &most.into(), "must be greater than 0"));
-    }
-    if least.is_some_and(|least| most < least) {
-        let why = "must be greater than or equal to `minReplicas`";
-        causes.push(Cause::invalid("spec.maxReplicas", &most.into(), why));
-    }
-    causes
-}
-
 fn at<'v>(object: &'v Value, path: &str) -> &'v Value {
     path.split('.').try_fold(object, |value, step| value.get(step)).unwrap_or(NULL)
 }
@@ -219,11 +189,6 @@ mod tests {
         assert_eq!(
             texts(("scheduling.k8s.io", "PriorityClass"), &priority, None)[1],
             "value: Forbidden: maximum allowed value of a user defined priority is 1000000000"
-        );
-        let autoscaler = json!({"spec": {"minReplicas": 3, "maxReplicas": 2, "scaleTargetRef": {"kind": "D", "name": "d"}}});
-        assert_eq!(
-            texts(("autoscaling", "HorizontalPodAutoscaler"), &autoscaler, None),
-            ["spec.maxReplicas: Invalid value: 2: must be greater than or equal to `minReplicas`"]
         );
         let volume = json!({"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}});
         let missing = texts(("", "PersistentVolume"), &volume, None);

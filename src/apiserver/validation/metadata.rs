@@ -69,7 +69,6 @@ pub(super) fn path_segment(object: &Value) -> Causes {
 fn rule_for(info: &ResourceInfo) -> NameRule {
     match (info.group.as_str(), info.kind.as_str()) {
         ("", "Namespace") | ("apps", "StatefulSet") => NameRule::Label,
-        ("", "Service") => NameRule::Label1035,
         ("rbac.authorization.k8s.io", _) | ("", "Event") | ("policy", _) => NameRule::PathSegment,
         _ => NameRule::Subdomain,
     }

@@ -5,14 +5,9 @@
 
 mod cluster;
 mod config;
-mod controllers;
-mod endpoints;
-mod job;
 pub(crate) mod metadata;
 mod pod;
 mod pod_update;
-mod service;
-mod workload;
 
 use admit_apimachinery::labels;
 use serde_json::Value;
@@ -42,18 +37,6 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
             let spec = pod::spec(object.get("spec").unwrap_or(&Value::Null), "spec");
             spec.into_iter().chain(changed).collect()
         }
-        ("", "Endpoints") => endpoints::endpoints(object),
-        ("", "Service") => {
-            let changed = old.and_then(|old| service::changed(object, old));
-            service::service(object).into_iter().chain(changed).collect()
-        }
-        ("batch", "Job") if old.is_none() => created_job(object),
-        ("batch", "Job") => job::spec(object),
-        ("batch", "CronJob") => controllers::cron_job(object),
-        ("apps", kind @ ("Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet")) => {
-            let changed = old.and_then(|old| controllers::changed(object, old));
-            controllers::controller(kind, object).into_iter().chain(changed).collect()
-        }
         (group, kind) => cluster::check(group, kind, object, old),
     });
     causes
@@ -62,12 +45,15 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
 /// The checks that upstream makes before the metadata's, and repeats after them.
 #[must_use]
 pub(crate) fn before_change(info: &ResourceInfo, object: &Value) -> Causes {
-    let is_job = info.builtin && info.group == "batch" && info.kind == "Job";
-    if is_job { created_job(object) } else { Causes::default() }
+    let strategy = strategy(info).filter(|strategy| strategy.judged_as_new);
+    let errors = strategy.map(|strategy| strategy.errors(object, None));
+    errors.into_iter().flatten().map(|error| error.cause()).collect()
 }
 
-fn created_job(object: &Value) -> Causes {
-    job::generated(object).into_iter().chain(job::spec(object)).collect()
+/// What is wrong with a specification of pods at `path`.
+#[must_use]
+pub(crate) fn pod_spec(spec: &Value, path: &str) -> Causes {
+    pod::spec(spec, path)
 }
 
 /// Kinds that go back to the first groups demand a domain in the names of finalizers; others only advise it.
@@ -103,12 +89,6 @@ pub(crate) fn label_pairs<'o>(pairs: impl IntoIterator<Item = (&'o str, &'o str)
         causes.extend(labels::value(value).iter().map(|why| Cause::invalid(field, &value.into(), why)));
     }
     causes
-}
-
-/// The members of an object whose values are texts.
-fn texts_of(object: Option<&Value>) -> impl Iterator<Item = (&str, &str)> {
-    let members = object.and_then(Value::as_object).into_iter().flatten();
-    members.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
 }
 
 fn is_bare(finalizer: &Value) -> bool {
@@ -173,8 +153,5 @@ mod tests {
             (0..60_000).map(|at| json!({"name": format!("v{at}"), "emptyDir": {}})).collect();
         let container = json!({"name": "a", "image": "b", "volumeMounts": mounts, "env": named("e")});
         assert!(pod::spec(&json!({"containers": [container], "volumes": volumes}), "spec").is_empty());
-        let port = |at: usize| json!({"name": format!("p{at}"), "port": at % 65_535 + 1, "protocol": "TCP"});
-        let service = json!({"spec": {"ports": (0..65_000).map(port).collect::<Vec<_>>()}});
-        assert!(service::service(&service).is_empty());
     }
 }

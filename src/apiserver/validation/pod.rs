@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{items, not_negative, one_of, text, workload};
+use super::{items, not_negative, one_of, text};
 use crate::status::{Cause, Causes};
 
 const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
@@ -27,7 +27,7 @@ pub(super) fn spec(spec: &Value, path: &str) -> Causes {
         for (index, container) in items(spec, list).iter().enumerate() {
             causes.extend(self::container(&known, container, &format!("{list_path}[{index}]")));
         }
-        for (index, name) in workload::repeated(spec, list) {
+        for (index, name) in repeated(spec, list) {
             causes.push(Cause::duplicate(format!("{list_path}[{index}].name"), &name.into()));
         }
     }
@@ -50,7 +50,7 @@ fn volumes(spec: &Value, path: &str) -> Causes {
             _ => causes.push(Cause::forbidden(path, "may not specify more than 1 volume type")),
         }
     }
-    for (index, name) in workload::repeated(spec, "volumes") {
+    for (index, name) in repeated(spec, "volumes") {
         causes.push(Cause::duplicate(format!("{path}.volumes[{index}].name"), &name.into()));
     }
     causes
@@ -131,4 +131,11 @@ fn name(named: &Value, path: &str) -> Causes {
             problems.iter().map(|problem| Cause::invalid(field.as_str(), &name.into(), problem)).collect()
         }
     }
+}
+
+/// The named items that repeat an earlier name.
+fn repeated<'v>(list: &'v Value, name: &str) -> Vec<(usize, &'v str)> {
+    let mut earlier = HashSet::new();
+    let names = items(list, name).iter().map(|item| text(item, "name")).enumerate();
+    names.filter(|(_, name)| !earlier.insert(*name)).collect()
 }

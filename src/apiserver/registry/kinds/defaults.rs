@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::pod_defaults::{self, pod_spec};
-use super::{daemon_set, fixed_defaults, namespace, node_ports};
+use super::{daemon_set, fixed_defaults, namespace};
+use crate::kinds::shared::defaults::set_empty;
 use crate::resources::ResourceInfo;
 use crate::{interrupt, object};
 
@@ -19,7 +20,6 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
             pod_defaults::of_pod(&mut object["spec"]);
         }
         ("", "Namespace") => namespace::name_label(object),
-        ("", "Service") => service(object),
         ("batch", "Job") => job(object),
         ("batch", "CronJob") => cron_job(object),
         ("apps", "Deployment") => deployment(object),
@@ -84,8 +84,17 @@ fn job(job: &mut Value) {
             ),
         ],
     );
+    failure_conditions(spec);
     // Either policy has to be named for a Job: validation refuses the default of pods.
     pod_spec(&mut spec["template"]["spec"], "Always");
+}
+
+/// Conditions of pods by which a Job fails hold unless the contrary is asked for.
+fn failure_conditions(spec: &mut Value) {
+    let Some(policy) = spec.get_mut("podFailurePolicy") else { return };
+    for rule in each(policy, "rules") {
+        each(rule, "onPodConditions").for_each(|condition| set_empty(condition, "status", json!("True")));
+    }
 }
 
 fn deployment(deployment: &mut Value) {
@@ -155,6 +164,9 @@ fn stateful_set(set: &mut Value) {
             ),
         ],
     );
+    for part in ["whenDeleted", "whenScaled"] {
+        set_empty(&mut spec["persistentVolumeClaimRetentionPolicy"], part, json!("Retain"));
+    }
     for claim in each(spec, "volumeClaimTemplates") {
         set_absent(claim, &[("kind", json!("PersistentVolumeClaim")), ("apiVersion", json!("v1"))]);
         set_absent(&mut claim["spec"], &[("volumeMode", json!("Filesystem"))]);
@@ -198,47 +210,12 @@ fn cron_job(job: &mut Value) {
             ("failedJobsHistoryLimit", json!(1)),
         ],
     );
+    failure_conditions(&mut spec["jobTemplate"]["spec"]);
     pod_spec(&mut spec["jobTemplate"]["spec"]["template"]["spec"], "Always");
 }
 
 fn set_default(value: &mut Value, field: &str, default: &str) {
     set_absent(value, &[(field, default.into())]);
-}
-
-/// How long a client stays with a pod.
-const AFFINITY_SECONDS: i64 = 10_800;
-
-fn service(service: &mut Value) {
-    set_absent(&mut service["spec"], &[("type", json!("ClusterIP")), ("sessionAffinity", json!("None"))]);
-    if node_ports::is_addressed(service) {
-        set_absent(&mut service["spec"], &[("internalTrafficPolicy", json!("Cluster"))]);
-    }
-    if node_ports::is_external(service) {
-        set_absent(&mut service["spec"], &[("externalTrafficPolicy", json!("Cluster"))]);
-    }
-    if node_ports::is_balanced(service) {
-        set_absent(&mut service["spec"], &[("allocateLoadBalancerNodePorts", json!(true))]);
-    }
-    let spec = &mut service["spec"];
-    match spec.get("sessionAffinity").and_then(Value::as_str) {
-        Some("None") => object::set_field(spec, "sessionAffinityConfig", None),
-        Some("ClientIP") => {
-            let config = object::member_mut(object::map_of(spec), "sessionAffinityConfig");
-            let client = config.entry("clientIP").or_insert(json!({}));
-            set_absent(client, &[("timeoutSeconds", json!(AFFINITY_SECONDS))]);
-        }
-        _ => {}
-    }
-    for port in each(spec, "ports") {
-        set_absent(port, &[("protocol", json!("TCP"))]);
-        // An unset target is read as zero, which is no port.
-        let unset = port
-            .get("targetPort")
-            .is_none_or(|target| matches!(target, Value::Null) || *target == 0 || *target == "");
-        if let Some(number) = port.get("port").filter(|_| unset).cloned() {
-            object::set_field(port, "targetPort", Some(number));
-        }
-    }
 }
 
 fn definition(definition: &mut Value) {

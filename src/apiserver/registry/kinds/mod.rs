@@ -6,12 +6,10 @@ mod fixed_defaults;
 mod immutable;
 mod job;
 mod namespace;
-mod node_ports;
 mod pod;
 mod pod_defaults;
 mod repeated_validation;
 mod secret;
-mod service;
 mod warnings;
 
 use std::collections::HashSet;
@@ -146,9 +144,7 @@ pub(super) fn prepare_create(call: &Call, object: &mut Value) {
     match id(&call.info) {
         ("", "Namespace") => namespace::prepare_create(object),
         ("", "Pod") => pod::prepare_create(object),
-        ("", "Service") => service::prepare_create(object),
         ("apps", "DaemonSet") => daemon_set::prepare_create(object),
-        ("batch", "Job") => job::prepare_create(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => super::crds::prepare_create(object),
         ("", "PersistentVolume" | "PersistentVolumeClaim") => object["status"] = json!({"phase": "Pending"}),
         _ => {}
@@ -168,7 +164,6 @@ pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
     match id(&call.info) {
         ("", "Namespace") => namespace::prepare_update(call, object, old),
         ("", "Pod") if call.subresource.is_none() => pod::prepare_update(object, old),
-        ("", "Service") if call.subresource.is_none() => service::prepare_update(object, old),
         ("apps", "DaemonSet") => daemon_set::prepare_update(object, old),
         ("apiextensions.k8s.io", "CustomResourceDefinition") if call.subresource.is_none() => {
             super::crds::prepare_update(object, old);
@@ -224,9 +219,6 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Caus
         causes.extend(strategy.status_errors(object, old).into_iter().map(|error| error.cause()));
     }
     match (id(&call.info), old) {
-        (("batch", "Job"), Some(old)) if call.subresource.is_none() => {
-            causes.extend(job::changes(object, old))
-        }
         (("", "Secret"), Some(old)) => causes.extend(secret::changes(object, old)),
         (("", "ConfigMap"), Some(old)) => {
             causes.extend(immutable::changes(object, old, &["data", "binaryData"]));

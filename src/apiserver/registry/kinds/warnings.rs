@@ -1,4 +1,4 @@
-//! Warnings about accepted workloads and services: names that become invalid host names, settings that hide or ignore
+//! Warnings about accepted workloads: names that become invalid host names, settings that hide or ignore
 //! one another, and deprecated ones. Given for what is new: for a changed object only if its specification changed.
 
 use std::collections::{HashMap, HashSet};
@@ -20,13 +20,19 @@ pub(super) fn of(info: &ResourceInfo, object: &Value, old: Option<&Value>) -> Ve
     if old.is_none() {
         warnings.extend(name(info, object));
     }
-    match info.kind.as_str() {
-        "Service" => warnings.extend(service(object)),
-        kind => warnings.extend(
-            template(kind).and_then(|path| Some(pod(object.pointer(path)?, path))).unwrap_or_default(),
-        ),
+    if info.kind == "StatefulSet" {
+        warnings.extend(history(object));
     }
+    let template = template(&info.kind).and_then(|path| Some(pod(object.pointer(path)?, path)));
+    warnings.extend(template.unwrap_or_default());
     warnings
+}
+
+/// A negative limit keeps everything, which few mean.
+fn history(set: &Value) -> Option<String> {
+    let limit = set.pointer("/spec/revisionHistoryLimit").and_then(Value::as_i64)?;
+    let why = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
+    (limit < 0).then(|| why.to_owned())
 }
 
 /// Where a kind holds the specification of pods.
@@ -136,28 +142,6 @@ fn shared_ports(spec: &Value, path: &str) -> Vec<String> {
                 .map(|earlier| format!("{path}.{place}: duplicate port definition with {path}.{earlier}")),
         );
         earlier.push(place);
-    }
-    warnings
-}
-
-fn service(service: &Value) -> Vec<String> {
-    let spec = service.get("spec").unwrap_or(&Value::Null);
-    let (kind, headless) = (text(spec, "type"), text(spec, "clusterIP") == "None");
-    let mut warnings = Vec::new();
-    if headless && text(spec, "sessionAffinity") == "ClientIP" {
-        warnings.push("spec.SessionAffinity is ignored for headless services".to_owned());
-    }
-    if !items(spec, "externalIPs").is_empty() {
-        let why = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
-        warnings.push(why.to_owned());
-    }
-    if kind != "ExternalName" && !text(spec, "externalName").is_empty() {
-        let why = "spec.externalName is ignored when spec.type is not \"ExternalName\"";
-        warnings.push(why.to_owned());
-    }
-    if text(spec, "trafficDistribution") == "PreferClose" {
-        let why = "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"";
-        warnings.push(why.to_owned());
     }
     warnings
 }

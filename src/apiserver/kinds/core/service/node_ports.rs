@@ -129,7 +129,7 @@ struct Free {
 impl Free {
     fn beside(ports: &[Value], uid: &str) -> Self {
         let taken = ports.iter().filter_map(node_port).collect();
-        Self { taken, start: super::service::hash(uid) % COUNT, steps: 0 }
+        Self { taken, start: super::allotment::hash(uid) % COUNT, steps: 0 }
     }
 
     /// Whether the number was free.

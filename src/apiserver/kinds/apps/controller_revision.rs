@@ -1,0 +1,31 @@
+//! ControllerRevision: what a workload looked like once.
+
+use admit_apimachinery::findings::FieldErrors;
+use serde_json::Value;
+
+use crate::kinds::Strategy;
+use crate::kinds::field::Field;
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    kind: "ControllerRevision",
+    validate: Some(validate),
+    validate_update: Some(validate_update),
+    ..Strategy::PLAIN
+};
+
+fn validate(object: &Value, errors: &mut FieldErrors) {
+    let revision = Field::root(object);
+    let data = revision.get("data");
+    if !data.is_set() {
+        errors.add(|| data.required("data is mandatory"));
+    }
+    revision.get("revision").not_negative(errors);
+}
+
+fn validate_update(object: &Value, old: &Value, errors: &mut FieldErrors) {
+    validate(object, errors);
+    let data = Field::root(object).get("data");
+    if data.value() != Field::root(old).get("data").value() {
+        errors.add(|| data.invalid_as(data.value(), "field is immutable"));
+    }
+}

@@ -1,0 +1,65 @@
+//! The kinds of `apps` (pkg/apis/apps/validation and pkg/registry/apps).
+
+mod controller_revision;
+mod daemon_set;
+mod deployment;
+mod replica_set;
+mod stateful_set;
+
+use admit_apimachinery::findings::FieldErrors;
+use serde_json::Value;
+
+use super::Strategy;
+use super::field::Field;
+use super::shared::{pod_template, selection, workload};
+
+pub(super) const KINDS: &[Strategy] = &[
+    controller_revision::STRATEGY,
+    daemon_set::STRATEGY,
+    deployment::STRATEGY,
+    replica_set::STRATEGY,
+    stateful_set::STRATEGY,
+];
+
+/// Where the template stands in an object.
+const TEMPLATE: &str = "/spec/template";
+
+/// A selector of pods asks for something. Answers whether it can be used; one that is not there can.
+fn selector(selector: &Field<'_>, owner: &str, errors: &mut FieldErrors) -> bool {
+    if !selector.is_set() {
+        errors.add(|| selector.required(""));
+        return true;
+    }
+    let usable = selection::is_usable(selector, errors);
+    if selection::asks_nothing(selector) {
+        errors.add(|| selector.invalid(format!("empty selector is invalid for {owner}")));
+    }
+    usable
+}
+
+/// The template of a Deployment or ReplicaSet (`ValidatePodTemplateSpecForReplicaSet`).
+fn kept_template(spec: &Field<'_>, old: Option<&Value>, usable: bool, errors: &mut FieldErrors) {
+    let (selector, template) = (spec.get("selector"), spec.get("template"));
+    if !usable {
+        errors.add(|| selector.invalid("invalid label selector"));
+        return;
+    }
+    is_chosen(&selector, &template, errors);
+    pod_template::validate(&template, workload::part(old, TEMPLATE), errors);
+    workload::runs_always(&template, "ReplicaSet", errors);
+}
+
+/// A selector that asks for something chooses the labels of the template.
+fn is_chosen(selector: &Field<'_>, template: &Field<'_>, errors: &mut FieldErrors) {
+    if !selection::asks_nothing(selector) {
+        workload::is_chosen(selector, template, errors);
+    }
+}
+
+/// The selector stays as it is. One that is not there is shown as such.
+fn same_selector(spec: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
+    let selector = spec.get("selector");
+    if selector.value() != old.get("selector").value() {
+        errors.add(|| selector.invalid_as(selector.value(), "field is immutable"));
+    }
+}

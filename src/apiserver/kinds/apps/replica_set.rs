@@ -1,0 +1,37 @@
+//! ReplicaSet.
+
+use admit_apimachinery::findings::FieldErrors;
+use serde_json::Value;
+
+use crate::kinds::Strategy;
+use crate::kinds::field::Field;
+use crate::kinds::shared::replicas;
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    kind: "ReplicaSet",
+    validate: Some(validate),
+    validate_update: Some(validate_update),
+    validate_status: Some(validate_status),
+    ..Strategy::PLAIN
+};
+
+fn validate(object: &Value, errors: &mut FieldErrors) {
+    whole(object, None, errors);
+}
+
+fn whole(object: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
+    let spec = Field::root(object).get("spec");
+    replicas::not_negative(&spec, &["replicas", "minReadySeconds"], errors);
+    // Its words are those of a Deployment.
+    let usable = super::selector(&spec.get("selector"), "deployment", errors);
+    super::kept_template(&spec, old, usable, errors);
+}
+
+fn validate_update(object: &Value, old: &Value, errors: &mut FieldErrors) {
+    whole(object, Some(old), errors);
+    super::same_selector(&Field::root(object).get("spec"), &Field::root(old).get("spec"), errors);
+}
+
+fn validate_status(object: &Value, _: &Value, errors: &mut FieldErrors) {
+    replicas::kept(&Field::root(object).get("status"), errors);
+}

@@ -1,0 +1,168 @@
+//! StatefulSet.
+
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::names;
+use serde_json::Value;
+
+use crate::kinds::Strategy;
+use crate::kinds::field::Field;
+use crate::kinds::shared::internal::shown;
+use crate::kinds::shared::{int_or_percent, label_selector, pod_template, replicas, workload};
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    kind: "StatefulSet",
+    validate: Some(validate),
+    validate_update: Some(validate_update),
+    validate_status: Some(validate_status),
+    ..Strategy::PLAIN
+};
+
+/// What a change may touch.
+const CHANGEABLE: [&str; 7] = [
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+];
+const FROZEN: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
+                      'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
+                      'minReadySeconds' are forbidden";
+
+fn validate(object: &Value, errors: &mut FieldErrors) {
+    let spec = Field::root(object).get("spec");
+    policies(&spec, errors);
+    counts(&spec, errors);
+    let name = spec.get("serviceName");
+    if !name.is_empty() {
+        name.problems(names::dns1123_label(name.text()), errors);
+    }
+    rest(&spec, None, errors);
+}
+
+/// The name of the Service is not looked at any more: it stays as it is.
+fn validate_update(object: &Value, old: &Value, errors: &mut FieldErrors) {
+    let (spec, before) = (Field::root(object).get("spec"), Field::root(old).get("spec"));
+    policies(&spec, errors);
+    counts(&spec, errors);
+    rest(&spec, Some(old), errors);
+    if fixed(&spec).ne(fixed(&before)) {
+        errors.add(|| spec.forbidden(FROZEN));
+    }
+}
+
+/// What of a specification may not change, null left out.
+fn fixed<'o>(spec: &Field<'o>) -> impl Iterator<Item = (&'o str, &'o Value)> + use<'o> {
+    let fields = spec.entries().filter(|(name, field)| field.is_set() && !CHANGEABLE.contains(name));
+    fields.map(|(name, field)| (name, field.value()))
+}
+
+fn policies(spec: &Field<'_>, errors: &mut FieldErrors) {
+    let management = spec.get("podManagementPolicy");
+    match management.text() {
+        "" => errors.add(|| management.required("")),
+        "OrderedReady" | "Parallel" => {}
+        _ => errors.add(|| management.invalid("must be 'OrderedReady' or 'Parallel'")),
+    }
+    strategy(&spec.get("updateStrategy"), errors);
+    let retention = spec.get("persistentVolumeClaimRetentionPolicy");
+    for field in ["whenDeleted", "whenScaled"] {
+        let policy = retention.get(field);
+        if retention.is_set() && !["Retain", "Delete"].contains(&policy.text()) {
+            errors.add(|| policy.not_supported(&["Retain", "Delete"]));
+        }
+    }
+}
+
+fn strategy(strategy: &Field<'_>, errors: &mut FieldErrors) {
+    let rolling = strategy.get("rollingUpdate");
+    match strategy.get("type").text() {
+        "" => errors.add(|| strategy.required("")),
+        "OnDelete" if rolling.is_set() => errors.add(|| {
+            let shown = shown(&rolling, "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy");
+            rolling.invalid_as(shown, "only allowed for updateStrategy 'RollingUpdate'")
+        }),
+        "OnDelete" => {}
+        "RollingUpdate" => rolling_update(&rolling, errors),
+        _ => errors.add(|| {
+            let shown = shown(strategy, "io.k8s.api.apps.v1.StatefulSetUpdateStrategy");
+            strategy.invalid_as(shown, "must be 'RollingUpdate' or 'OnDelete'")
+        }),
+    }
+}
+
+fn rolling_update(rolling: &Field<'_>, errors: &mut FieldErrors) {
+    rolling.get("partition").not_negative(errors);
+    let unavailable = rolling.get("maxUnavailable");
+    if unavailable.is_set() {
+        int_or_percent::not_negative(&unavailable, errors);
+        if int_or_percent::number(&unavailable) == 0 {
+            errors.add(|| unavailable.invalid("cannot be 0"));
+        }
+        int_or_percent::at_most_all(&unavailable, errors);
+    }
+}
+
+fn counts(spec: &Field<'_>, errors: &mut FieldErrors) {
+    replicas::not_negative(spec, &["replicas", "minReadySeconds"], errors);
+    spec.get("ordinals").get("start").not_negative(errors);
+}
+
+fn rest(spec: &Field<'_>, old: Option<&Value>, errors: &mut FieldErrors) {
+    let (selector, template) = (spec.get("selector"), spec.get("template"));
+    if super::selector(&selector, "statefulset", errors) {
+        super::is_chosen(&selector, &template, errors);
+        // Labels are told of twice: by themselves, and with the rest of the template.
+        let labels = template.get("labels").with(workload::labels_of(&template).value());
+        label_selector::label_pairs(&labels, errors);
+        let whole = workload::with_claims(template.value(), &spec.get("volumeClaimTemplates"));
+        pod_template::validate(&template.with(&whole), workload::part(old, super::TEMPLATE), errors);
+    } else {
+        errors.add(|| selector.invalid(""));
+    }
+    workload::runs_always(&template, "StatefulSet", errors);
+}
+
+fn validate_status(object: &Value, old: &Value, errors: &mut FieldErrors) {
+    let status = Field::root(object).get("status");
+    let counts = [
+        "replicas",
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "collisionCount",
+    ];
+    replicas::not_negative(&status, &counts, errors);
+    let parts = ["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"];
+    replicas::at_most(&status, &parts, "replicas", "status.replicas", errors);
+    let ready = "status.readyReplicas";
+    replicas::at_most(&status, &["availableReplicas"], "readyReplicas", ready, errors);
+    replicas::not_decremented(&status, &Field::root(old).get("status"), errors);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_rollout_leaves_some_pods_and_takes_some() {
+        let told = |unavailable: Value| -> Vec<String> {
+            let object = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": unavailable}});
+            let mut errors = FieldErrors::default();
+            strategy(&Field::root(&object), &mut errors);
+            errors.into_iter().map(|error| error.to_string()).collect()
+        };
+        assert_eq!(told(json!("20%")), Vec::<String>::new());
+        assert_eq!(told(json!("0%")), ["rollingUpdate.maxUnavailable: Invalid value: \"0%\": cannot be 0"]);
+        assert_eq!(
+            told(json!("101%")),
+            ["rollingUpdate.maxUnavailable: Invalid value: \"101%\": must not be greater than 100%"]
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! Lists of a Job's indexes, written as `1,3-5`.
+
+use admit_apimachinery::go;
+use admit_apimachinery::go::integer::atoi;
+
+use crate::interrupt;
+
+/// How many indexes a text lists; all are below `completions`.
+///
+/// # Errors
+/// The sentence of Kubernetes.
+pub(super) fn count(text: &str, completions: i64) -> Result<i64, String> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    let (mut total, mut last) = (0_i64, None);
+    for part in text.split(',') {
+        interrupt::checkpoint();
+        let (first, end) = interval(part, completions)?;
+        if let Some(last) = last.filter(|last| *last >= first) {
+            return Err(format!("non-increasing order, previous: {last}, current: {first}"));
+        }
+        total = total.saturating_add(end.saturating_sub(first).saturating_add(1));
+        last = Some(end);
+    }
+    Ok(total)
+}
+
+/// The first and the last index of a part of the text.
+fn interval(part: &str, completions: i64) -> Result<(i64, i64), String> {
+    let limits: Vec<&str> = part.split('-').collect();
+    let index = |text: &str| match atoi(text) {
+        Err(_) => Err(format!("cannot convert string to integer for index: {}", go::quote(text))),
+        Ok(index) if index >= completions => Err(format!("too large index: {}", go::quote(text))),
+        Ok(index) => Ok(index),
+    };
+    match limits.as_slice() {
+        [] => Err(format!("cannot convert string to integer for index: {}", go::quote(part))),
+        [one] => index(one).map(|index| (index, index)),
+        [first, last] => {
+            let (first, last) = (index(first)?, index(last)?);
+            if first >= last {
+                return Err(format!("non-increasing order, previous: {first}, current: {last}"));
+            }
+            Ok((first, last))
+        }
+        _ => Err(format!(
+            "the fragment {} violates the requirement that an index interval can have at most two parts separated by \
+             '-'",
+            go::quote(part)
+        )),
+    }
+}
+
+/// The first index that both texts list. Parts that cannot be read are passed over: they are told of elsewhere.
+pub(super) fn overlap(completed: &str, failed: &str, completions: i64) -> Option<i64> {
+    let parts = |text: &str| -> Vec<(i64, i64)> {
+        text.split(',').filter_map(|part| interval(part, completions).ok()).collect()
+    };
+    let (completed, failed) = (parts(completed), parts(failed));
+    let (mut one, mut other) = (completed.iter().peekable(), failed.iter().peekable());
+    while let (Some((first, last)), Some((failed_first, failed_last))) = (one.peek(), other.peek()) {
+        interrupt::checkpoint();
+        if first <= failed_last && failed_first <= last {
+            return Some(*first.max(failed_first));
+        }
+        if first <= failed_first {
+            one.next()
+        } else {
+            other.next()
+        };
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_are_counted() {
+        for (text, told) in [
+            ("", Ok(0)),
+            ("0", Ok(1)),
+            ("0,2-4", Ok(4)),
+            ("2,1", Err("non-increasing order, previous: 2, current: 1")),
+            ("3-3", Err("non-increasing order, previous: 3, current: 3")),
+            ("5", Err("too large index: \"5\"")),
+            ("1-9", Err("too large index: \"9\"")),
+            ("1,", Err("cannot convert string to integer for index: \"\"")),
+            (
+                "1-2-3",
+                Err(
+                    "the fragment \"1-2-3\" violates the requirement that an index interval can have at most two parts \
+                     separated by '-'",
+                ),
+            ),
+        ] {
+            assert_eq!(count(text, 5), told.map_err(str::to_owned), "{text}");
+        }
+        assert_eq!(overlap("0,2-3", "1,3-4", 5), Some(3));
+        assert_eq!(overlap("0,2", "1,x,3-4", 5), None);
+    }
+}

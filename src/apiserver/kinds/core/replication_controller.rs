@@ -1,0 +1,90 @@
+//! ReplicationController. Part of it is validated by declarative tags: its name, for one, is counted in bytes.
+
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::names::{self, NameRule};
+use serde_json::Value;
+
+use crate::kinds::Strategy;
+use crate::kinds::field::Field;
+use crate::kinds::shared::{pod_template, replicas, workload};
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    kind: "ReplicationController",
+    name: Some(name_problems),
+    validate: Some(validate),
+    validate_update: Some(validate_update),
+    validate_status: Some(validate_status),
+    ..Strategy::PLAIN
+};
+
+/// The longest name of an object.
+const LONGEST: usize = 253;
+
+fn name_problems(_: &Value, name: &str, prefix: bool) -> Vec<String> {
+    if name.len() > LONGEST && !prefix {
+        let mut problems = vec![format!("must be no more than {LONGEST} bytes")];
+        problems.extend(names::dns1123_subdomain(name).into_iter().skip(1));
+        return problems;
+    }
+    NameRule::Subdomain.problems(name, prefix)
+}
+
+fn validate(object: &Value, errors: &mut FieldErrors) {
+    whole(object, None, errors);
+}
+
+fn validate_update(object: &Value, old: &Value, errors: &mut FieldErrors) {
+    whole(object, Some(old), errors);
+}
+
+fn whole(object: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
+    let spec = Field::root(object).get("spec");
+    let (selector, template) = (spec.get("selector"), spec.get("template"));
+    replicas::not_negative(&spec, &["minReadySeconds"], errors);
+    if selector.is_empty() {
+        errors.add(|| selector.required(""));
+    }
+    spec.get("replicas").not_negative(errors);
+    if !template.is_set() {
+        return errors.add(|| template.required(""));
+    }
+    let given = workload::labels_of(&template);
+    let chosen = selector.entries().all(|(key, wanted)| given.value().get(key) == Some(wanted.value()));
+    if !chosen {
+        errors.add(|| workload::not_chosen(&template));
+    }
+    pod_template::validate(&template, workload::part(old, "/spec/template"), errors);
+    workload::runs_always(&template, "ReplicationController", errors);
+}
+
+fn validate_status(object: &Value, _: &Value, errors: &mut FieldErrors) {
+    replicas::kept(&Field::root(object).get("status"), errors);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_template_and_a_selector_are_needed() {
+        let mut errors = FieldErrors::default();
+        validate(&json!({"spec": {"replicas": -1}}), &mut errors);
+        let texts: Vec<String> = errors.into_iter().map(|error| error.to_string()).collect();
+        assert_eq!(
+            texts,
+            [
+                "spec.selector: Required value",
+                "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+                "spec.template: Required value",
+            ]
+        );
+    }
+
+    #[test]
+    fn long_names_are_counted_in_bytes() {
+        assert_eq!(name_problems(&json!({}), &"x".repeat(254), false), ["must be no more than 253 bytes"]);
+        assert_eq!(name_problems(&json!({}), "rc", false), Vec::<String>::new());
+    }
+}

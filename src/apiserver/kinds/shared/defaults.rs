@@ -1,0 +1,23 @@
+//! Filling in what a client left out.
+
+use serde_json::Value;
+
+use crate::{interrupt, object};
+
+/// Sets the members that are not there, or null.
+pub(crate) fn set_absent(value: &mut Value, defaults: &[(&str, Value)]) {
+    interrupt::checkpoint();
+    let members = object::map_of(value);
+    for (name, default) in defaults {
+        if members.get(*name).is_none_or(Value::is_null) {
+            members.insert((*name).to_owned(), default.clone());
+        }
+    }
+}
+
+/// Sets a text that is not there, or empty.
+pub(crate) fn set_empty(value: &mut Value, field: &str, default: Value) {
+    if value.get(field).and_then(Value::as_str).is_none_or(str::is_empty) {
+        object::set_field(value, field, Some(default));
+    }
+}

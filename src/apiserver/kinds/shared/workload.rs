@@ -1,0 +1,73 @@
+//! What keeps pods running: how its template and its selector belong together.
+
+use std::collections::HashSet;
+
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::findings::FieldErrors;
+use serde_json::{Value, json};
+
+use super::selection;
+use crate::kinds::field::Field;
+
+/// The part of an old object at a pointer, if there is one.
+pub(crate) fn part<'o>(old: Option<&'o Value>, pointer: &str) -> Option<&'o Value> {
+    old.and_then(|old| old.pointer(pointer))
+}
+
+/// The labels of a template as they are shown: null if it has none.
+pub(crate) fn labels_of<'o>(template: &Field<'o>) -> Field<'o> {
+    template.get("metadata").get("labels")
+}
+
+/// Pods that are to be kept running start anew whenever they end, and have no deadline.
+pub(crate) fn runs_always(template: &Field<'_>, kind: &str, errors: &mut FieldErrors) {
+    let spec = template.get("spec");
+    let policy = spec.get("restartPolicy");
+    if policy.text() != "Always" {
+        errors.add(|| policy.not_supported(&["Always"]));
+    }
+    let deadline = spec.get("activeDeadlineSeconds");
+    if deadline.is_set() {
+        errors.add(|| deadline.forbidden(format!("activeDeadlineSeconds in {kind} is not Supported")));
+    }
+}
+
+/// The labels that the pods will have are chosen by the selector.
+pub(crate) fn is_chosen(selector: &Field<'_>, template: &Field<'_>, errors: &mut FieldErrors) {
+    if !selection::chooses(selector, labels_of(template).value()) {
+        errors.add(|| not_chosen(template));
+    }
+}
+
+/// The error of a template whose labels are not chosen.
+pub(crate) fn not_chosen(template: &Field<'_>) -> FieldError {
+    let given = labels_of(template);
+    given.invalid_as(given.value(), "`selector` does not match template `labels`")
+}
+
+/// A template with the volumes of a StatefulSet's claims, which come first and in the place of volumes of the same name.
+pub(crate) fn with_claims(template: &Value, claims: &Field<'_>) -> Value {
+    let name = |of: &Value| of.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let names: Vec<&str> = claims.items().map(|claim| claim.get("metadata").get("name").text()).collect();
+    let taken: HashSet<&str> = names.iter().copied().collect();
+    let own = template.pointer("/spec/volumes").and_then(Value::as_array).into_iter().flatten();
+    let kept = own.filter(|volume| !taken.contains(name(volume).as_str())).cloned();
+    let made = names.iter().map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
+    let mut whole = template.clone();
+    whole["spec"]["volumes"] = made.chain(kept).collect();
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_are_volumes_of_the_template() {
+        let volumes = json!([{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {}}]);
+        let claims = json!([{"metadata": {"name": "a"}}]);
+        let whole = with_claims(&json!({"spec": {"volumes": volumes}}), &Field::root(&claims));
+        let claim = json!({"name": "a", "persistentVolumeClaim": {"claimName": "a"}});
+        assert_eq!(whole["spec"]["volumes"], json!([claim, {"name": "b", "emptyDir": {}}]));
+    }
+}
