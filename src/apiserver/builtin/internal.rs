@@ -45,6 +45,7 @@ fn ordered(tables: &Tables, id: TypeId) -> Vec<&Field> {
     let moves: &[(&str, &str)] = match tables.get(id).name {
         "PodSpec" => &MOVED,
         "PodSecurityContext" => &[("fsGroupChangePolicy", "fsGroup")],
+        "Volume" | "VolumeSource" => &[("quobyte", "rbd")],
         _ => &[],
     };
     for (name, after) in moves {
@@ -78,6 +79,8 @@ fn shown(tables: &Tables, kind: &TypeRef, value: &Value) -> Value {
     match (kind, value) {
         (TypeRef::Pointer(_), Value::Null) => Value::Null,
         (TypeRef::Pointer(inner), value) => shown(tables, inner, value),
+        // Selectors have their published form inside as well.
+        (TypeRef::Message(id), value) if tables.get(*id).name == "LabelSelector" => value.clone(),
         (TypeRef::Message(id), value) => internal(tables, *id, value),
         (TypeRef::List(inner), Value::Array(items)) => {
             items.iter().map(|item| shown(tables, inner, item)).collect()
@@ -140,7 +143,9 @@ mod tests {
     #[test]
     fn every_field_is_printed_with_its_inner_name() {
         let id = tables().by_openapi_name("io.k8s.api.core.v1.PodSpec").expect("a pod's specification");
+        let selector = json!({"matchLabels": {"a": "b"}});
         let spec = json!({"containers": [{"name": "c", "livenessProbe": {"httpGet": {"port": "web"}}}],
+            "volumes": [{"name": "v"}], "topologySpreadConstraints": [{"labelSelector": selector}],
             "hostNetwork": true, "dnsPolicy": "ClusterFirst"});
         let inside = internal(tables(), id, &spec);
         assert_eq!(inside["DNSPolicy"], "ClusterFirst");
@@ -155,5 +160,9 @@ mod tests {
             Some(1)
         );
         assert_eq!(place("HostNetwork"), None);
+        assert_eq!(inside["TopologySpreadConstraints"][0]["LabelSelector"], selector);
+        let volume = inside["Volumes"][0].as_object().expect("an object").keys();
+        let after = volume.skip_while(|name| *name != "RBD").nth(1).map(String::as_str);
+        assert_eq!(after, Some("Quobyte"));
     }
 }

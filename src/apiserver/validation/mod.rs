@@ -6,8 +6,6 @@
 mod cluster;
 mod config;
 pub(crate) mod metadata;
-mod pod;
-mod pod_update;
 
 use admit_apimachinery::labels;
 use serde_json::Value;
@@ -32,11 +30,6 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
         ("", "ConfigMap") => config::config_map(object),
         ("", "Secret") => config::secret(object),
         ("", "Namespace") => namespace(object),
-        ("", "Pod") => {
-            let changed = old.map(|old| pod_update::changed(object, old)).unwrap_or_default();
-            let spec = pod::spec(object.get("spec").unwrap_or(&Value::Null), "spec");
-            spec.into_iter().chain(changed).collect()
-        }
         (group, kind) => cluster::check(group, kind, object, old),
     });
     causes
@@ -48,12 +41,6 @@ pub(crate) fn before_change(info: &ResourceInfo, object: &Value) -> Causes {
     let strategy = strategy(info).filter(|strategy| strategy.judged_as_new);
     let errors = strategy.map(|strategy| strategy.errors(object, None));
     errors.into_iter().flatten().map(|error| error.cause()).collect()
-}
-
-/// What is wrong with a specification of pods at `path`.
-#[must_use]
-pub(crate) fn pod_spec(spec: &Value, path: &str) -> Causes {
-    pod::spec(spec, path)
 }
 
 /// Kinds that go back to the first groups demand a domain in the names of finalizers; others only advise it.
@@ -104,54 +91,4 @@ fn text<'v>(value: &'v Value, name: &str) -> &'v str {
 fn items<'v>(value: &'v Value, name: &str) -> &'v [Value] {
     interrupt::checkpoint();
     value.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
-
-/// A number that is given has to be at least 0.
-fn not_negative(object: &Value, path: &str, name: &str) -> Option<Cause> {
-    let value = object.get(name)?;
-    (value.as_i64()? < 0)
-        .then(|| Cause::invalid(format!("{path}.{name}"), value, "must be greater than or equal to 0"))
-}
-
-/// A value out of a closed set. An empty one counts as missing.
-fn one_of(object: &Value, path: &str, name: &str, allowed: &[&str]) -> Option<Cause> {
-    match text(object, name) {
-        "" => None,
-        value if allowed.contains(&value) => None,
-        value => Some(Cause::unsupported(format!("{path}.{name}"), &value.into(), allowed)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::status::Refusal;
-
-    #[test]
-    fn mistakes_beyond_the_bound_are_counted() {
-        let pod = json!({"containers": vec![json!({}); 60_000]});
-        let causes = pod::spec(&pod, "spec");
-        let refusal = Refusal::invalid_kind("", "Pod", "a", causes).to_value();
-        let causes = refusal["details"]["causes"].as_array().map(Vec::as_slice).unwrap_or_default();
-        assert_eq!(causes.len(), 1_001);
-        let message = refusal["message"].as_str().unwrap_or_default();
-        assert!(message.starts_with("Pod \"a\" is invalid: [spec.containers[0].name: Required value, "));
-        let more = causes[1_000]["message"].as_str().unwrap_or_default();
-        assert!(more.starts_with("and ") && more.ends_with(" more"), "{more}");
-        assert!(message.ends_with(&format!(", {more}]")));
-    }
-
-    #[test]
-    fn long_lists_of_names_are_looked_through_once() {
-        let named =
-            |prefix: &str| (0..60_000).map(|at| json!({"name": format!("{prefix}{at}")})).collect::<Vec<_>>();
-        let mounts: Vec<Value> =
-            (0..60_000).map(|at| json!({"name": format!("v{at}"), "mountPath": "/"})).collect();
-        let volumes: Vec<Value> =
-            (0..60_000).map(|at| json!({"name": format!("v{at}"), "emptyDir": {}})).collect();
-        let container = json!({"name": "a", "image": "b", "volumeMounts": mounts, "env": named("e")});
-        assert!(pod::spec(&json!({"containers": [container], "volumes": volumes}), "spec").is_empty());
-    }
 }

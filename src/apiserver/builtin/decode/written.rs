@@ -8,6 +8,9 @@ use super::super::model::{Field, Tables, TypeRef};
 pub(super) fn written_form(tables: &Tables, field: &Field, value: Option<Value>) -> Option<Value> {
     match (&field.kind, value) {
         (TypeRef::Pointer(_) | TypeRef::Raw(_), Some(value)) => Some(value),
+        // One that was not sent is not there until the object is stored: whoever leaves it out says something else
+        // than whoever sends the zero that is read of what is stored.
+        (TypeRef::Quantity, None) if !field.always_written => None,
         (
             TypeRef::Message(_)
             | TypeRef::Time

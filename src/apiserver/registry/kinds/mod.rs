@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::create::has_generation;
 use crate::call::Call;
+use crate::kinds::shared::pod_spec;
 use crate::kinds::{Request, Strategy, strategy};
 use crate::object;
 use crate::resources::{ResourceInfo, Subresource};
@@ -132,6 +133,9 @@ pub(super) fn share_labels(object: &mut Value) {
 
 /// Fills in a new object, after the metadata.
 pub(super) fn prepare_create(call: &Call, object: &mut Value) {
+    if call.info.builtin {
+        pod_spec::write_divisors(object);
+    }
     if has_generation(&call.info) {
         object::set_meta(object, "generation", Some(1.into()));
     }
@@ -153,6 +157,9 @@ pub(super) fn prepare_create(call: &Call, object: &mut Value) {
 
 /// Brings a changed object into the form that is stored.
 pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
+    if call.info.builtin {
+        pod_spec::write_divisors(object);
+    }
     match (call.subresource, strategy(&call.info)) {
         (None, Some(Strategy { prepare_update: Some(prepare), .. })) => return prepare(object, old),
         (Some(Subresource::Status), Some(Strategy { prepare_status: Some(prepare), .. }))

@@ -1,0 +1,185 @@
+//! Statuses of pods (`ValidatePodStatusUpdate`).
+
+use std::collections::HashSet;
+
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::labels;
+use admit_apimachinery::names::NameRule;
+use serde_json::Value;
+
+use super::pod::annotation_changes;
+use crate::kinds::field::Field;
+use crate::kinds::shared::{internal, network};
+
+/// Conditions that Kubernetes itself sets.
+const SYSTEM: [&str; 3] = ["PodScheduled", "Ready", "Initialized"];
+
+/// What is wrong with a new status.
+pub(super) fn validate(pod: &Value, old: &Value, errors: &mut FieldErrors) {
+    annotation_changes(pod, old, errors);
+    let (root, before) = (Field::root(pod), Field::root(old));
+    let (status, old_status) = (root.get("status"), before.get("status"));
+    for condition in status.get("conditions").items() {
+        let kind = condition.get("Type").with(condition.get("type").value());
+        if !SYSTEM.contains(&kind.text()) {
+            for problem in labels::key(kind.text()) {
+                errors.add(|| kind.invalid_as(kind.text(), problem));
+            }
+        }
+    }
+    let nominated = status.get("nominatedNodeName");
+    if !nominated.is_empty() && nominated.value() != old_status.get("nominatedNodeName").value() {
+        nominated.named(NameRule::Subdomain, errors);
+    }
+    let quality = status.get("qosClass");
+    if quality.text() != old_status.get("qosClass").text() {
+        errors.add(|| quality.invalid("field is immutable"));
+    }
+    let spec = before.get("spec");
+    containers(&status, &old_status, &spec, errors);
+    claims(&status.get("resourceClaimStatuses"), &root.get("spec"), errors);
+    addresses(&status.get("podIPs"), "io.k8s.api.core.v1.PodIP", errors);
+    host_addresses(&status, errors);
+    users(&status, &root.get("spec"), errors);
+}
+
+fn containers(status: &Field<'_>, old: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
+    let sidecars: HashSet<&str> = spec
+        .get("initContainers")
+        .items()
+        .filter(|container| container.get("restartPolicy").text() == "Always")
+        .map(|container| container.get("name").text())
+        .collect();
+    let policy = spec.get("restartPolicy").text();
+    for (list, policy) in [
+        ("containerStatuses", policy),
+        ("initContainerStatuses", policy),
+        // Nothing starts them anew.
+        ("ephemeralContainerStatuses", "Never"),
+    ] {
+        if policy == "Always" {
+            continue;
+        }
+        let list_field = status.get(list);
+        let alive: HashSet<&str> = list_field
+            .items()
+            .filter(|container| !container.get("state").get("terminated").is_set())
+            .map(|container| container.get("name").text())
+            .collect();
+        for (at, before) in old.get(list).items().enumerate() {
+            let (ended, name) = (before.get("state").get("terminated"), before.get("name").text());
+            let may_restart =
+                policy == "OnFailure" && ended.get("exitCode").integer().is_some_and(|code| code != 0);
+            let is_sidecar = list == "initContainerStatuses" && sidecars.contains(name);
+            if ended.is_set() && !may_restart && !is_sidecar && alive.contains(name) {
+                let state = list_field.index(at).get("state");
+                errors.add(|| state.forbidden("may not be transitioned to non-terminated state"));
+            }
+        }
+    }
+}
+
+fn claims(list: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
+    let of_pod: HashSet<&str> =
+        spec.get("resourceClaims").items().map(|claim| claim.get("name").text()).collect();
+    let mut seen = HashSet::new();
+    for status in list.items() {
+        let (name, claim) = (status.get("name"), status.get("resourceClaimName"));
+        if !of_pod.contains(name.text()) {
+            errors.add(|| name.invalid("must match the name of an entry in `spec.resourceClaims`"));
+        }
+        if !seen.insert(name.text()) {
+            errors.add(|| name.duplicate());
+        }
+        if claim.is_set() {
+            name.with(claim.value()).named(NameRule::Subdomain, errors);
+        }
+    }
+}
+
+/// Addresses of a pod or its host: at most one of each family.
+fn addresses(list: &Field<'_>, kind: &'static str, errors: &mut FieldErrors) {
+    for item in list.items() {
+        network::legacy_address(&item.with(item.get("ip").value()), errors);
+    }
+    if list.len() < 2 {
+        return;
+    }
+    one_of_each_family(list, kind, errors);
+}
+
+fn one_of_each_family(list: &Field<'_>, kind: &'static str, errors: &mut FieldErrors) {
+    let texts: Vec<&str> = list.items().map(|item| item.get("ip").text()).collect();
+    let mut families = HashSet::new();
+    for text in &texts {
+        match network::parse_address(text) {
+            Some(address) => {
+                families.insert(address.is_ipv4());
+            }
+            None => {
+                let why = format!("failed to check for dual stack with error:invalid IP: {text}");
+                errors.add(|| FieldError::internal(list, why));
+                families.clear();
+                break;
+            }
+        }
+    }
+    if families.len() < 2 || texts.len() > 2 {
+        let shown: Value = list.items().map(|item| internal::shown(&item, kind)).collect();
+        errors.add(|| list.invalid_as(shown, "may specify no more than one IP for each IP family"));
+    }
+}
+
+fn distinct(list: &Field<'_>, kind: &'static str, errors: &mut FieldErrors) {
+    let mut seen = HashSet::new();
+    for item in list.items() {
+        if !seen.insert(item.get("ip").text()) {
+            errors.add(|| FieldError::duplicate(&item, internal::shown(&item, kind)));
+        }
+    }
+}
+
+fn host_addresses(status: &Field<'_>, errors: &mut FieldErrors) {
+    let (one, list) = (status.get("hostIP"), status.get("hostIPs"));
+    if list.is_empty() {
+        return;
+    }
+    let first = list.index(0).get("ip");
+    if first.text() != one.text() {
+        errors.add(|| first.invalid("must be equal to `hostIP`"));
+    }
+    for item in list.items() {
+        network::legacy_address(&item.with(item.get("ip").value()), errors);
+    }
+    if list.len() > 1 {
+        distinct(&list, "io.k8s.api.core.v1.HostIP", errors);
+        one_of_each_family(&list, "io.k8s.api.core.v1.HostIP", errors);
+    }
+}
+
+/// Users of the processes of containers, which only Linux has.
+fn users(status: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
+    let system = spec.get("os").get("name").text();
+    for list in ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] {
+        for container in status.get(list).items() {
+            let user = container.get("user");
+            let linux = user.get("linux");
+            if !user.is_set() {
+                continue;
+            }
+            if system == "windows" {
+                if linux.is_set() {
+                    errors.add(|| linux.forbidden("cannot be set for a windows pod"));
+                }
+                continue;
+            }
+            for id in [linux.get("uid"), linux.get("gid")] {
+                id.in_range(0, i64::from(i32::MAX), errors);
+            }
+            for id in linux.get("supplementalGroups").items() {
+                id.in_range(0, i64::from(i32::MAX), errors);
+            }
+        }
+    }
+}

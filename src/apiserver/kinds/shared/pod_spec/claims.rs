@@ -1,0 +1,90 @@
+//! Claims of a pod, and the references to them from its containers.
+
+use std::collections::{BTreeSet, HashSet};
+
+use admit_apimachinery::field_error::{FieldError, FieldErrorKind};
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::names::NameRule;
+
+use crate::kinds::field::Field;
+use crate::kinds::shared::internal;
+
+/// The names under which containers may ask for claims.
+pub(super) fn names<'o>(spec: &Field<'o>) -> HashSet<&'o str> {
+    let names = spec.get("resourceClaims").items().map(|claim| claim.get("name").text());
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// What is wrong with the claims of a pod.
+pub(super) fn validate(claims: &Field<'_>, errors: &mut FieldErrors) {
+    let mut names = HashSet::new();
+    for claim in claims.items() {
+        let name = claim.get("name");
+        if name.text().is_empty() {
+            errors.add(|| name.required(""));
+        } else if !names.insert(name.text()) {
+            errors.add(|| name.duplicate());
+        } else {
+            name.named(NameRule::Label, errors);
+        }
+        let (own, template) = (claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName"));
+        let shown = || internal::shown(&claim, "io.k8s.api.core.v1.PodResourceClaim");
+        match (own.is_set(), template.is_set()) {
+            (true, true) => errors.add(|| {
+                let why =
+                    "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
+                claim.invalid_as(shown(), why)
+            }),
+            (false, false) => errors.add(|| {
+                let why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
+                claim.invalid_as(shown(), why)
+            }),
+            _ => {}
+        }
+        for name in [own, template].into_iter().filter(Field::is_set) {
+            name.named(NameRule::Subdomain, errors);
+        }
+    }
+}
+
+/// What is wrong with the claims that a container asks for, given those of its pod.
+pub(super) fn references(list: &Field<'_>, of_pod: &HashSet<&str>, errors: &mut FieldErrors) {
+    // Whole claims, requests of claims, and claims of which a request is referred to.
+    let (mut whole, mut requests, mut partly) = (HashSet::new(), HashSet::new(), HashSet::new());
+    for reference in list.items() {
+        let (name, request) = (reference.get("name").text(), reference.get("request"));
+        if name.is_empty() {
+            errors.add(|| reference.required(""));
+            continue;
+        }
+        if whole.contains(name) {
+            errors.add(|| duplicate(&reference, name));
+        } else if request.text().is_empty() {
+            if partly.contains(name) {
+                errors.add(|| duplicate(&reference, name));
+            }
+            whole.insert(name);
+        } else {
+            request.named(NameRule::Label, errors);
+            if !requests.insert((name, request.text())) {
+                errors.add(|| duplicate(&reference, &format!("{name}/{}", request.text())));
+            }
+            partly.insert(name);
+        }
+        if !of_pod.contains(name) {
+            errors.add(|| unknown(&reference, name, of_pod));
+        }
+    }
+}
+
+fn duplicate(reference: &Field<'_>, name: &str) -> FieldError {
+    FieldError::duplicate(reference, name)
+}
+
+fn unknown(reference: &Field<'_>, name: &str, of_pod: &HashSet<&str>) -> FieldError {
+    let known: Vec<&str> = of_pod.iter().copied().collect::<BTreeSet<&str>>().into_iter().collect();
+    let known =
+        if known.is_empty() { " which is empty".to_owned() } else { format!(": {}", known.join(", ")) };
+    let detail = format!("must be one of the names in pod.spec.resourceClaims{known}");
+    FieldError::new(FieldErrorKind::NotFound, reference, name, detail)
+}

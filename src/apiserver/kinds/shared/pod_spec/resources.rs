@@ -1,0 +1,281 @@
+//! Resources that containers and pods ask for, and may have at most.
+
+use std::collections::BTreeMap;
+
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::labels;
+use admit_apimachinery::quantity::Quantity;
+use serde_json::Value;
+
+use super::{Pod, claims};
+use crate::kinds::field::Field;
+
+const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
+const HUGE_PAGES: &str = "hugepages-";
+
+/// Whose resources they are: which may be named depends on it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Owner {
+    Container,
+    Pod,
+}
+
+/// What is wrong with the resources of a container.
+pub(super) fn of_container(resources: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
+    requirements(&resources.get("limits"), &resources.get("requests"), Owner::Container, errors);
+    if uses_only_huge_pages(resources) {
+        errors.add(|| resources.forbidden("HugePages require cpu or memory"));
+    }
+    claims::references(&resources.get("claims"), &pod.claims, errors);
+}
+
+/// What is wrong with what running a pod takes beside its containers.
+pub(super) fn overhead(overhead: &Field<'_>, errors: &mut FieldErrors) {
+    // The list is told of as if it were that of limits.
+    requirements(
+        &overhead.get("limits").with(overhead.value()),
+        &overhead.with(&Value::Null),
+        Owner::Container,
+        errors,
+    );
+}
+
+fn uses_only_huge_pages(resources: &Field<'_>) -> bool {
+    let names = || {
+        ["limits", "requests"]
+            .into_iter()
+            .filter_map(|side| resources.get(side).map())
+            .flat_map(|list| list.keys())
+    };
+    names().any(|name| name.starts_with(HUGE_PAGES)) && !names().any(|name| name == "cpu" || name == "memory")
+}
+
+fn requirements(limits: &Field<'_>, requests: &Field<'_>, owner: Owner, errors: &mut FieldErrors) {
+    for (name, amount) in limits.entries() {
+        resource(name, &amount, owner, errors);
+        huge_pages(name, &amount, errors);
+    }
+    for (name, amount) in requests.entries() {
+        resource(name, &amount, owner, errors);
+        let limit = limits.key(name);
+        match (Quantity::parse(amount.text()), Quantity::parse(limit.text())) {
+            (Ok(asked), Ok(limit)) if limits.value().get(name).is_some() => {
+                let order = asked.compare(&limit);
+                let shown = asked.to_string();
+                if !is_shared(name) && order.is_ne() {
+                    let why = format!("must be equal to {name} limit of {limit}");
+                    errors.add(|| requests.invalid_as(shown.as_str(), why));
+                } else if order.is_gt() {
+                    let why = format!("must be less than or equal to {name} limit of {limit}");
+                    errors.add(|| requests.invalid_as(shown.as_str(), why));
+                }
+            }
+            _ if limits.value().get(name).is_none() && !is_shared(name) => {
+                errors.add(|| limits.required("Limit must be set for non overcommitable resources"));
+            }
+            _ => {}
+        }
+        huge_pages(name, &amount, errors);
+    }
+}
+
+fn resource(name: &str, amount: &Field<'_>, owner: Owner, errors: &mut FieldErrors) {
+    let mut found = labels::key(name);
+    if found.is_empty() && !name.contains('/') && !is_standard(name) {
+        found.push("must be a standard resource type or fully qualified".to_owned());
+    }
+    let is_named = found.is_empty();
+    for problem in found {
+        errors.add(|| amount.invalid_as(name, problem));
+    }
+    match owner {
+        Owner::Container => of_containers(name, amount, errors),
+        Owner::Pod if is_named && !["cpu", "memory"].contains(&name) && !name.starts_with(HUGE_PAGES) => {
+            let name = Value::from(name);
+            errors.add(|| amount.with(&name).not_supported(&["cpu", HUGE_PAGES, "memory"]));
+        }
+        Owner::Pod => {}
+    }
+    let Ok(quantity) = Quantity::parse(amount.text()) else { return };
+    if quantity.sign().is_lt() {
+        errors.add(|| amount.invalid_as(quantity.to_string().as_str(), NOT_NEGATIVE));
+    }
+    if is_counted(name) && quantity.as_integer().is_none() {
+        errors.add(|| amount.invalid_as(quantity.to_string().as_str(), "must be an integer"));
+    }
+}
+
+fn of_containers(name: &str, amount: &Field<'_>, errors: &mut FieldErrors) {
+    if !name.contains('/') {
+        let is_known = ["cpu", "memory", "ephemeral-storage"].contains(&name) || name.starts_with(HUGE_PAGES);
+        if !is_known {
+            errors.add(|| amount.invalid_as(name, "must be a standard resource for containers"));
+        }
+    } else if !is_native(name) && !is_extended(name) {
+        errors.add(|| amount.invalid_as(name, "doesn't follow extended resource name standard"));
+    }
+}
+
+fn is_standard(name: &str) -> bool {
+    const NAMES: [&str; 20] = [
+        "cpu",
+        "memory",
+        "ephemeral-storage",
+        "requests.cpu",
+        "requests.memory",
+        "requests.ephemeral-storage",
+        "limits.cpu",
+        "limits.memory",
+        "limits.ephemeral-storage",
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+        "storage",
+        "requests.storage",
+        "services.nodeports",
+        "services.loadbalancers",
+    ];
+    NAMES.contains(&name) || name.starts_with(HUGE_PAGES) || name.starts_with("requests.hugepages-")
+}
+
+fn is_native(name: &str) -> bool {
+    !name.contains('/') || name.contains("kubernetes.io/")
+}
+
+fn is_extended(name: &str) -> bool {
+    !is_native(name) && !name.starts_with("requests.") && labels::key(&format!("requests.{name}")).is_empty()
+}
+
+/// Whether containers may ask for less than they may have.
+fn is_shared(name: &str) -> bool {
+    is_native(name) && !name.starts_with(HUGE_PAGES)
+}
+
+fn is_counted(name: &str) -> bool {
+    is_extended(name)
+        || matches!(
+            name,
+            "pods"
+                | "resourcequotas"
+                | "services"
+                | "replicationcontrollers"
+                | "secrets"
+                | "configmaps"
+                | "persistentvolumeclaims"
+                | "services.nodeports"
+                | "services.loadbalancers"
+        )
+}
+
+fn huge_pages(name: &str, amount: &Field<'_>, errors: &mut FieldErrors) {
+    let (Some(size), Ok(asked)) = (name.strip_prefix(HUGE_PAGES), Quantity::parse(amount.text())) else {
+        return;
+    };
+    let size = Quantity::parse(size).ok().and_then(|size| size.as_integer()).unwrap_or(0);
+    let divides = asked.as_integer().is_some_and(|asked| size > 0 && asked.checked_rem(size) == Some(0));
+    if !divides {
+        let shown = asked.to_string();
+        let why = format!("{shown} is not positive integer multiple of {name}");
+        errors.add(|| amount.invalid_as(shown.as_str(), why));
+    }
+}
+
+/// What is wrong with the resources of a pod as a whole.
+pub(super) fn of_pod(spec: &Field<'_>, errors: &mut FieldErrors) {
+    let resources = spec.get("resources");
+    if !resources.is_set() {
+        return;
+    }
+    let claims = resources.get("claims");
+    if claims.is_set() {
+        errors.add(|| claims.forbidden("claims cannot be set for Resources at pod-level"));
+    }
+    requirements(&resources.get("limits"), &resources.get("requests"), Owner::Pod, errors);
+    if uses_only_huge_pages(&resources) {
+        errors.add(|| resources.forbidden("HugePages require cpu or memory"));
+    }
+    consistency(spec, &resources, errors);
+}
+
+fn consistency(spec: &Field<'_>, resources: &Field<'_>, errors: &mut FieldErrors) {
+    let requests = resources.get("requests");
+    for (name, sum) in asked_by_containers(spec) {
+        let own = requests.key(name);
+        let zero = Quantity::of_integer(0);
+        let own_amount = Quantity::parse(own.text()).unwrap_or(zero);
+        if sum.compare(&own_amount).is_gt() {
+            let why = format!("must be greater than or equal to aggregate container requests of {sum}");
+            errors.add(|| own.invalid_as(own_amount.to_string().as_str(), why));
+        }
+    }
+    let limits = resources.get("limits");
+    for (at, container) in spec.get("containers").items().enumerate() {
+        for (name, limit) in container.get("resources").get("limits").entries() {
+            let (Ok(own), Ok(whole)) =
+                (Quantity::parse(limit.text()), Quantity::parse(limits.key(name).text()))
+            else {
+                continue;
+            };
+            if limits.value().get(name).is_some() && own.compare(&whole).is_gt() {
+                let place = resources.get("containers").index(at).key(name).get("limits");
+                let why = format!("must be less than or equal to pod limits of {whole}");
+                errors.add(|| place.invalid_as(own.to_string().as_str(), why));
+            }
+        }
+    }
+}
+
+type Amounts<'o> = BTreeMap<&'o str, Quantity<'o>>;
+
+/// What the containers of a pod ask for together: containers and sidecars run at once, other init containers one by one
+/// beside the sidecars before them.
+fn asked_by_containers<'o>(spec: &Field<'o>) -> Amounts<'o> {
+    let mut sum = Amounts::new();
+    for container in spec.get("containers").items() {
+        add(&mut sum, &asked(&container));
+    }
+    let (mut sidecars, mut most) = (Amounts::new(), Amounts::new());
+    for container in spec.get("initContainers").items() {
+        let mut own = asked(&container);
+        if container.get("restartPolicy").text() == "Always" {
+            add(&mut sum, &own);
+            add(&mut sidecars, &own);
+            own.clone_from(&sidecars);
+        } else {
+            add(&mut own, &sidecars);
+        }
+        keep_greater(&mut most, own);
+    }
+    keep_greater(&mut sum, most);
+    sum
+}
+
+fn asked<'o>(container: &Field<'o>) -> Amounts<'o> {
+    let requests = container.get("resources").get("requests").map();
+    let amounts = requests.into_iter().flatten();
+    amounts
+        .filter_map(|(name, amount)| Some((name.as_str(), Quantity::parse(amount.as_str()?).ok()?)))
+        .collect()
+}
+
+fn add<'o>(sum: &mut Amounts<'o>, more: &Amounts<'o>) {
+    for (name, amount) in more {
+        let whole = match sum.get(name) {
+            Some(before) => before.plus(amount).unwrap_or_else(|_| amount.clone()),
+            None => amount.clone(),
+        };
+        sum.insert(name, whole);
+    }
+}
+
+fn keep_greater<'o>(most: &mut Amounts<'o>, other: Amounts<'o>) {
+    for (name, amount) in other {
+        if most.get(name).is_none_or(|before| amount.compare(before).is_gt()) {
+            most.insert(name, amount);
+        }
+    }
+}

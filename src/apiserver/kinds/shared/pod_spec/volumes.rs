@@ -1,0 +1,71 @@
+//! Volumes of pods: their names, and that each has one source.
+
+use std::collections::{HashMap, HashSet};
+
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::go;
+use admit_apimachinery::names::NameRule;
+use serde_json::Value;
+
+use super::{Options, sources};
+use crate::kinds::field::Field;
+
+/// The volumes in which nothing is wrong, by their names: containers have no others.
+pub(super) struct Volumes<'o>(HashMap<&'o str, &'o Value>);
+
+impl<'o> Volumes<'o> {
+    pub(super) fn get(&self, name: &str) -> Option<&'o Value> {
+        self.0.get(name).copied()
+    }
+}
+
+/// What is wrong with volumes.
+pub(super) fn validate<'o>(list: &Field<'o>, options: &Options<'_>, errors: &mut FieldErrors) -> Volumes<'o> {
+    let made: HashSet<String> = if options.pod_name.is_empty() {
+        HashSet::new()
+    } else {
+        let ephemeral = list.items().filter(|volume| volume.get("ephemeral").is_set());
+        ephemeral.map(|volume| claim_name(options, volume.get("name").text())).collect()
+    };
+    let mut volumes = HashMap::new();
+    for volume in list.items() {
+        let mut found = FieldErrors::default();
+        let name = volume.get("name");
+        sources::validate(&volume, options, &mut found);
+        if name.text().is_empty() {
+            found.add(|| name.required(""));
+        } else {
+            name.named(NameRule::Label, &mut found);
+        }
+        if volumes.contains_key(name.text()) {
+            found.add(|| name.duplicate());
+        }
+        if found.is_empty() {
+            volumes.insert(name.text(), volume.value());
+        } else {
+            errors.extend(found);
+        }
+        let claim = volume.get("persistentVolumeClaim").get("claimName");
+        if made.contains(claim.text()) {
+            errors
+                .add(|| claim.invalid("must not reference a PVC that gets created for an ephemeral volume"));
+        }
+    }
+    Volumes(volumes)
+}
+
+fn claim_name(options: &Options<'_>, volume: &str) -> String {
+    format!("{}-{volume}", options.pod_name)
+}
+
+/// The claim that is made for a volume is named after the pod and the volume.
+pub(super) fn named_claim(volume: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
+    let name = volume.get("name");
+    if options.pod_name.is_empty() || name.text().is_empty() {
+        return;
+    }
+    let claim = claim_name(options, name.text());
+    for problem in NameRule::Subdomain.problems(&claim, false) {
+        errors.add(|| name.invalid(format!("PVC name {}: {problem}", go::quote(&claim))));
+    }
+}

@@ -1,0 +1,295 @@
+//! Warnings about accepted pods and templates (pkg/api/pod/warnings.go).
+
+use std::collections::{HashMap, HashSet};
+
+use admit_apimachinery::findings::MAX_FINDINGS;
+use admit_apimachinery::go;
+use admit_apimachinery::quantity::Quantity;
+
+use super::all_containers;
+use crate::kinds::field::Field;
+use crate::kinds::shared::network;
+
+/// Labels of nodes that have new names: since when, and which.
+const OLD_LABELS: [(&str, &str, &str); 5] = [
+    ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
+    ("beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"),
+    ("failure-domain.beta.kubernetes.io/region", "v1.17", "topology.kubernetes.io/region"),
+    ("failure-domain.beta.kubernetes.io/zone", "v1.17", "topology.kubernetes.io/zone"),
+    ("beta.kubernetes.io/instance-type", "v1.17", "node.kubernetes.io/instance-type"),
+];
+
+const OLD_ANNOTATIONS: [(&str, &str); 3] = [
+    (
+        "scheduler.alpha.kubernetes.io/critical-pod",
+        r#"non-functional in v1.16+; use the "priorityClassName" field instead"#,
+    ),
+    ("security.alpha.kubernetes.io/sysctls", r#"non-functional in v1.11+; use the "sysctls" field instead"#),
+    (
+        "security.alpha.kubernetes.io/unsafe-sysctls",
+        r#"non-functional in v1.11+; use the "sysctls" field instead"#,
+    ),
+];
+
+const OLD_VOLUMES: [(&str, &str); 9] = [
+    ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    ("gitRepo", "deprecated in v1.11"),
+    ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    ("flocker", "deprecated in v1.22, non-functional in v1.25+"),
+    ("storageos", "deprecated in v1.22, non-functional in v1.25+"),
+    ("quobyte", "deprecated in v1.22, non-functional in v1.25+"),
+    ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
+];
+
+const NO_SELECTOR: &str = "a null labelSelector results in matching no pod";
+
+/// About the metadata and the specification of `owner`: a pod, or a template.
+pub(crate) fn of(owner: &Field<'_>, is_pod: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let (spec, annotations) = (owner.get("spec"), owner.get("metadata").get("annotations"));
+    nodes(&spec, &mut warnings);
+    for (key, why) in OLD_ANNOTATIONS {
+        if annotations.key(key).is_set() {
+            warnings.push(format!("{}: {why}", annotations.key(key)));
+        }
+    }
+    volumes(&spec.get("volumes"), &mut warnings);
+    names(&spec, &mut warnings);
+    fractions(&spec.get("overhead"), &mut warnings);
+    pod_seccomp(&spec, &annotations, &mut warnings);
+    for container in all_containers(&spec) {
+        of_container(&container, &spec, &annotations, is_pod, &mut warnings);
+    }
+    ports(&spec, &mut warnings);
+    let grace = spec.get("terminationGracePeriodSeconds");
+    if grace.integer().is_some_and(|seconds| seconds < 0) {
+        warnings.push(format!("{grace}: must be >= 0; negative values are invalid and will be treated as 1"));
+    }
+    pod_terms(&spec, &mut warnings);
+    addresses(&spec, &mut warnings);
+    warnings
+}
+
+fn old_label(key: &str) -> Option<String> {
+    let (_, since, new) = OLD_LABELS.iter().find(|(old, ..)| *old == key)?;
+    Some(format!("deprecated since {since}; use {} instead", go::quote(new)))
+}
+
+fn nodes(spec: &Field<'_>, warnings: &mut Vec<String>) {
+    for (key, label) in spec.get("nodeSelector").entries() {
+        warnings.extend(old_label(key).map(|why| format!("{label}: {why}")));
+    }
+    let affinity = spec.get("affinity").get("nodeAffinity");
+    let required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution").get("nodeSelectorTerms");
+    let preferred = affinity.get("preferredDuringSchedulingIgnoredDuringExecution");
+    let terms = required.items().chain(preferred.items().map(|term| term.get("preference")));
+    for key in
+        terms.flat_map(|term| term.get("matchExpressions").items()).map(|expression| expression.get("key"))
+    {
+        warnings.extend(old_label(key.text()).map(|why| format!("{key}: {} is {why}", key.text())));
+    }
+    for constraint in spec.get("topologySpreadConstraints").items() {
+        let (key, selector) = (constraint.get("topologyKey"), constraint.get("labelSelector"));
+        warnings.extend(old_label(key.text()).map(|why| format!("{key}: {} is {why}", key.text())));
+        if !selector.is_set() {
+            warnings.push(format!("{selector}: {NO_SELECTOR}"));
+        }
+    }
+}
+
+fn volumes(list: &Field<'_>, warnings: &mut Vec<String>) {
+    let mut tokens = HashSet::new();
+    for volume in list.items() {
+        for (source, why) in OLD_VOLUMES {
+            if volume.get(source).is_set() {
+                warnings.push(format!("{}: {why}", volume.get(source)));
+            }
+        }
+        let claim = volume.get("ephemeral").get("volumeClaimTemplate").get("spec");
+        fractional(&claim.get("resources").get("requests").key("storage"), warnings);
+        let sources = volume.get("projected").get("sources");
+        tokens.extend(
+            sources
+                .items()
+                .map(|source| source.get("serviceAccountToken"))
+                .filter(Field::is_set)
+                .map(|token| token.get("path").text()),
+        );
+    }
+    for volume in list.items().filter(|_| !tokens.is_empty()) {
+        let all = volume.get("projected").get("sources");
+        for source in all.items() {
+            for (name, told_as) in
+                [("configMap", "configMap"), ("secret", "secrets"), ("downwardAPI", "downwardAPI")]
+            {
+                for (at, item) in source.get(name).get("items").items().enumerate() {
+                    let path = item.get("path").text();
+                    if tokens.contains(path) {
+                        warnings.push(taken(&all.get(told_as).index(at), path));
+                    }
+                }
+            }
+            let bundle = source.get("clusterTrustBundle");
+            if bundle.is_set() && tokens.contains(bundle.get("path").text()) {
+                warnings.push(taken(&all.get("ClusterTrustBundle"), bundle.get("path").text()));
+            }
+        }
+    }
+}
+
+fn taken(place: &Field<'_>, path: &str) -> String {
+    format!("{place}: has duplicated path with ServiceAccountToken {}", go::quote(path))
+}
+
+fn names(spec: &Field<'_>, warnings: &mut Vec<String>) {
+    let mut addresses = HashSet::new();
+    for ip in spec.get("hostAliases").items().map(|alias| alias.get("ip")) {
+        if !addresses.insert(ip.text()) {
+            warnings.push(format!("{ip}: duplicate ip {}", go::quote(ip.text())));
+        }
+    }
+    let secrets = spec.get("imagePullSecrets");
+    let mut names = HashSet::new();
+    for name in secrets.items().map(|secret| secret.get("name")) {
+        if !names.insert(name.text()) {
+            warnings.push(format!("{name}: duplicate name {}", go::quote(name.text())));
+        }
+    }
+    for name in secrets.items().map(|secret| secret.get("name")).filter(Field::is_empty) {
+        warnings.push(format!("{name}: invalid empty name \"\""));
+    }
+}
+
+/// Memory has no parts of bytes.
+fn fractions(amounts: &Field<'_>, warnings: &mut Vec<String>) {
+    for name in ["memory", "ephemeral-storage"] {
+        fractional(&amounts.key(name), warnings);
+    }
+}
+
+fn fractional(amount: &Field<'_>, warnings: &mut Vec<String>) {
+    let Ok(quantity) = Quantity::parse(amount.text()) else { return };
+    let shown = quantity.to_string();
+    // In their canonical form, only amounts with parts end so.
+    if shown.ends_with(['m', 'u', 'n']) {
+        let shown = go::quote(&shown);
+        warnings.push(format!("{amount}: fractional byte value {shown} is invalid, must be an integer"));
+    }
+}
+
+fn pod_seccomp(spec: &Field<'_>, annotations: &Field<'_>, warnings: &mut Vec<String>) {
+    let annotation = annotations.key("seccomp.security.alpha.kubernetes.io/pod");
+    if annotation.is_set() && !spec.get("securityContext").get("seccompProfile").is_set() {
+        warnings.push(format!("{annotation}: {NO_SECCOMP}"));
+    }
+}
+
+const NO_SECCOMP: &str = r#"non-functional in v1.27+; use the "seccompProfile" field instead"#;
+
+fn of_container(
+    container: &Field<'_>,
+    spec: &Field<'_>,
+    annotations: &Field<'_>,
+    is_pod: bool,
+    warnings: &mut Vec<String>,
+) {
+    let (name, context) = (container.get("name").text(), container.get("securityContext"));
+    let seccomp = annotations.key(&format!("container.seccomp.security.alpha.kubernetes.io/{name}"));
+    if seccomp.is_set() && !context.get("seccompProfile").is_set() {
+        warnings.push(format!("{seccomp}: {NO_SECCOMP}"));
+    }
+    let app_armor = annotations.key(&format!("container.apparmor.security.beta.kubernetes.io/{name}"));
+    let has_field = context.get("appArmorProfile").is_set()
+        || spec.get("securityContext").get("appArmorProfile").is_set();
+    if app_armor.is_set() && !has_field && !is_pod {
+        let why = r#"deprecated since v1.30; use the "appArmorProfile" field instead"#;
+        warnings.push(format!("{app_armor}: {why}"));
+    }
+    let resources = container.get("resources");
+    for name in ["memory", "ephemeral-storage"] {
+        for side in ["limits", "requests"] {
+            fractional(&resources.get(side).key(name), warnings);
+        }
+    }
+    let mut names = HashSet::new();
+    for variable in container.get("env").items() {
+        let (name, value) = (variable.get("name").text(), variable.get("value").text());
+        let reference = format!("$({name})");
+        if names.insert(name) {
+            continue;
+        }
+        // A value may go on from the one before.
+        if variable.get("valueFrom").is_set() || value == reference || !value.contains(&reference) {
+            let name = go::quote(name);
+            warnings.push(format!(
+                "{variable}: hides previous definition of {name}, which may be dropped when using apply"
+            ));
+        }
+    }
+}
+
+/// The parts of a port by which two are compared, and its place.
+struct Port {
+    place: String,
+    host: i64,
+    address: String,
+}
+
+/// Containers of a pod share its address, and so its ports.
+fn ports(spec: &Field<'_>, warnings: &mut Vec<String>) {
+    let mut known: HashMap<(i64, &str), Vec<Port>> = HashMap::new();
+    for port in all_containers(spec).flat_map(|container| container.get("ports").items()) {
+        let number = |name: &'static str| port.get(name).integer().unwrap_or(0);
+        let (host, protocol, address) =
+            (number("hostPort"), port.get("protocol").text(), port.get("hostIP").text());
+        if !address.is_empty() && host == 0 {
+            warnings.push(format!(
+                "{port}: hostIP set without hostPort: {{Name:{} HostPort:{host} ContainerPort:{} Protocol:{protocol} \
+                 HostIP:{address}}}",
+                port.get("name").text(),
+                number("containerPort")
+            ));
+        }
+        let own = Port { place: port.to_string(), host, address: address.to_owned() };
+        let earlier = known.entry((number("containerPort"), protocol)).or_default();
+        // Each with every other is quadratic; no answer has room for as many.
+        let room = MAX_FINDINGS.saturating_sub(warnings.len());
+        warnings.extend(earlier.iter().take(room).filter_map(|other| {
+            let how = conflict(&own, other)?;
+            Some(format!("{}: {how} port definition with {}", own.place, other.place))
+        }));
+        earlier.push(own);
+    }
+}
+
+fn conflict(one: &Port, other: &Port) -> Option<&'static str> {
+    if one.host == other.host && one.address == other.address {
+        Some("duplicate")
+    } else if one.host == 0 || other.host == 0 {
+        Some("overlapping")
+    } else if one.host == other.host && one.address.is_empty() != other.address.is_empty() {
+        Some("dangerously ambiguous")
+    } else {
+        None
+    }
+}
+
+fn pod_terms(spec: &Field<'_>, warnings: &mut Vec<String>) {
+    for pods in ["podAffinity", "podAntiAffinity"].map(|name| spec.get("affinity").get(name)) {
+        let required = pods.get("requiredDuringSchedulingIgnoredDuringExecution");
+        let preferred = pods.get("preferredDuringSchedulingIgnoredDuringExecution");
+        let terms = required.items().chain(preferred.items().map(|weighted| weighted.get("podAffinityTerm")));
+        for selector in terms.map(|term| term.get("labelSelector")).filter(|selector| !selector.is_set()) {
+            warnings.push(format!("{selector}: {NO_SELECTOR}"));
+        }
+    }
+}
+
+fn addresses(spec: &Field<'_>, warnings: &mut Vec<String>) {
+    let aliases = spec.get("hostAliases");
+    let servers = spec.get("dnsConfig").get("nameservers");
+    let all = servers.items().chain(aliases.items().map(|alias| alias.get("ip")));
+    warnings.extend(all.filter_map(|address| network::address_warning(&address)));
+}
