@@ -12,7 +12,7 @@ use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Pod",
-    default: Some(|_, pod| agree_on_addresses(pod)),
+    default: Some(|_, pod| read(pod)),
     prepare_status: Some(|pod, old, _| keep_quality(pod, old)),
     validate_create: Some(validate_create),
     validate_update: Some(validate_update),
@@ -20,6 +20,27 @@ pub(super) const STRATEGY: Strategy = Strategy {
     warnings: Some(warnings),
     ..Strategy::PLAIN
 };
+
+/// Annotations that init containers were once written in.
+const INIT_CONTAINERS: [&str; 4] = [
+    "pod.beta.kubernetes.io/init-containers",
+    "pod.alpha.kubernetes.io/init-containers",
+    "pod.beta.kubernetes.io/init-container-statuses",
+    "pod.alpha.kubernetes.io/init-container-statuses",
+];
+
+/// What becomes of a pod as soon as it is read (pkg/apis/core/v1/conversion.go).
+fn read(pod: &mut Value) {
+    agree_on_addresses(pod);
+    if let Some(metadata) = pod.get_mut("metadata").filter(|metadata| metadata.get("annotations").is_some()) {
+        INIT_CONTAINERS.iter().for_each(|key| object::set_field(&mut metadata["annotations"], key, None));
+    }
+    // No period is shorter than that of a second.
+    let grace = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
+    if grace.is_some_and(|seconds| seconds < 0) {
+        object::set_field(&mut pod["spec"], "terminationGracePeriodSeconds", Some(1.into()));
+    }
+}
 
 /// The first of the addresses stands alone, too, for those who know of no others; where both are given, that one counts.
 fn agree_on_addresses(pod: &mut Value) {
@@ -331,6 +352,9 @@ mod tests {
         assert_eq!(agreed(json!({"podIP": "10.0.0.1"})), whole);
         assert_eq!(agreed(json!({"podIPs": [{"ip": "10.0.0.1"}]})), whole);
         assert_eq!(agreed(json!({"podIP": "10.0.0.1", "podIPs": [{"ip": "::1"}, {"ip": "::2"}]})), whole);
+        let mut hasty = json!({"spec": {"terminationGracePeriodSeconds": -1}});
+        read(&mut hasty);
+        assert_eq!(hasty, json!({"spec": {"terminationGracePeriodSeconds": 1}}));
         let told = |status: Value, old: Value| {
             let [new, old] =
                 [status, old].map(|status| json!({"spec": {"restartPolicy": "Never"}, "status": status}));

@@ -4,6 +4,7 @@ pub(crate) mod conditions;
 pub(crate) mod config_key;
 pub(crate) mod defaults;
 pub(crate) mod go_struct;
+pub(crate) mod image;
 pub(crate) mod int_or_percent;
 pub(crate) mod internal;
 pub(crate) mod label_selector;

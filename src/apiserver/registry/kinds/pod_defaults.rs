@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::defaults::{each, set_absent};
+use crate::kinds::shared::image;
 use crate::object;
 
 const LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
@@ -69,8 +70,7 @@ fn request_limits(owner: &mut Value, chosen: impl Fn(&str) -> bool) {
 
 fn container(container: &mut Value) {
     let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
-    let tag = image.rsplit('/').next().and_then(|last| last.split_once(':')).map_or("latest", |(_, tag)| tag);
-    let pull = if tag == "latest" && !image.contains('@') { "Always" } else { "IfNotPresent" };
+    let pull = if image::is_latest(image) { "Always" } else { "IfNotPresent" };
     set_absent(
         container,
         &[
