@@ -1,5 +1,7 @@
 //! Values as the API server holds them inside, which is how some of its errors show them.
 
+use admit_apimachinery::field_error::BadValue;
+use admit_apimachinery::go;
 use serde_json::Value;
 
 use crate::builtin::{internal, tables};
@@ -9,4 +11,36 @@ use crate::kinds::field::Field;
 pub(crate) fn shown(part: &Field<'_>, name: &str) -> Value {
     let id = tables().by_openapi_name(name);
     id.map(|id| internal(tables(), id, part.value())).unwrap_or_default()
+}
+
+/// As [`shown`], written with the fields in the order of the type, where the value of an error would have them in that of
+/// their names.
+pub(crate) fn in_order(part: &Field<'_>, name: &str) -> BadValue {
+    let mut out = String::new();
+    write(&shown(part, name), &mut out);
+    BadValue::Verbatim(out)
+}
+
+fn write(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(members) => {
+            for (at, (name, member)) in members.iter().enumerate() {
+                out.push(if at == 0 { '{' } else { ',' });
+                go::json::push_string(out, name);
+                out.push(':');
+                write(member, out);
+            }
+            out.push_str(if members.is_empty() { "{}" } else { "}" });
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                out.push(if at == 0 { '[' } else { ',' });
+                write(item, out);
+            }
+            out.push_str(if items.is_empty() { "[]" } else { "]" });
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            out.push_str(&go::json::text(value));
+        }
+    }
 }
