@@ -16,8 +16,13 @@ pub(crate) fn shown(part: &Field<'_>, name: &str) -> Value {
 /// As [`shown`], written with the fields in the order of the type, where the value of an error would have them in that of
 /// their names.
 pub(crate) fn in_order(part: &Field<'_>, name: &str) -> BadValue {
+    as_it_stands(&shown(part, name))
+}
+
+/// A value of an error whose members are shown in the order in which they stand.
+pub(crate) fn as_it_stands(value: &Value) -> BadValue {
     let mut out = String::new();
-    write(&shown(part, name), &mut out);
+    write(value, &mut out);
     BadValue::Verbatim(out)
 }
 

@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 
+use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::{labels, names};
 use serde_json::{Value, json};
 
 use super::kind;
 use crate::kinds::field::Field;
+use crate::kinds::shared::internal::as_it_stands;
 use crate::kinds::shared::network;
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
@@ -85,7 +87,7 @@ pub(super) fn apart(spec: &Field<'_>, errors: &mut FieldErrors) {
             errors.add(|| {
                 let key = json!({"Name": "", "Protocol": port.get("protocol").text(), "AppProtocol": null,
                     "Port": number, "TargetPort": 0, "NodePort": 0});
-                port.with(&key).duplicate()
+                FieldError::duplicate(&port, as_it_stands(&key))
             });
         }
     }
