@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Strategy;
 use super::field::Field;
-use super::shared::{pod_template, selection, workload};
+use super::shared::{label_selector, pod_template, selection, workload};
 
 pub(super) const KINDS: &[Strategy] = &[
     controller_revision::STRATEGY,
@@ -60,6 +60,6 @@ fn is_chosen(selector: &Field<'_>, template: &Field<'_>, errors: &mut FieldError
 fn same_selector(spec: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     let selector = spec.get("selector");
     if selector.value() != old.get("selector").value() {
-        errors.add(|| selector.invalid_as(selector.value(), "field is immutable"));
+        errors.add(|| selector.invalid_as(label_selector::shown(&selector), "field is immutable"));
     }
 }

@@ -126,7 +126,7 @@ fn one_of_each_family(list: &Field<'_>, kind: &'static str, errors: &mut FieldEr
         }
     }
     if families.len() < 2 || texts.len() > 2 {
-        let shown: Value = list.items().map(|item| internal::shown(&item, kind)).collect();
+        let shown: Value = list.items().map(|item| internal::form(&item, kind)).collect();
         errors.add(|| list.invalid_as(shown, "may specify no more than one IP for each IP family"));
     }
 }

@@ -1,5 +1,6 @@
 //! PodDisruptionBudget.
 
+use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
@@ -33,7 +34,7 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
     }
 }
 
-fn shown(spec: &Field<'_>) -> Value {
+fn shown(spec: &Field<'_>) -> BadValue {
     crate::kinds::shared::internal::shown(spec, "io.k8s.api.policy.v1.PodDisruptionBudgetSpec")
 }
 

@@ -8,15 +8,15 @@ use crate::builtin::{internal, tables};
 use crate::kinds::field::Field;
 
 /// The part in its internal form; `name` is its published type (`io.k8s.api.apps.v1.DeploymentStrategy`).
-pub(crate) fn shown(part: &Field<'_>, name: &str) -> Value {
+pub(crate) fn form(part: &Field<'_>, name: &str) -> Value {
     let id = tables().by_openapi_name(name);
     id.map(|id| internal(tables(), id, part.value())).unwrap_or_default()
 }
 
-/// As [`shown`], written with the fields in the order of the type, where the value of an error would have them in that of
+/// As [`form`], written with the fields in the order of the type, where the value of an error would have them in that of
 /// their names.
-pub(crate) fn in_order(part: &Field<'_>, name: &str) -> BadValue {
-    as_it_stands(&shown(part, name))
+pub(crate) fn shown(part: &Field<'_>, name: &str) -> BadValue {
+    as_it_stands(&form(part, name))
 }
 
 /// A value of an error whose members are shown in the order in which they stand.

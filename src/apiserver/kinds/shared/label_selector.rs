@@ -1,7 +1,9 @@
 //! Label selectors (staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go).
 
+use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::findings::FieldErrors;
-use admit_apimachinery::labels;
+use admit_apimachinery::{go, labels};
+use serde_json::Value;
 
 use crate::kinds::field::Field;
 
@@ -18,6 +20,29 @@ pub(crate) fn validate(selector: &Field<'_>, values: LabelValues, errors: &mut F
     label_pairs(&selector.get("matchLabels"), errors);
     for expression in selector.get("matchExpressions").items() {
         requirement(&expression, values, errors);
+    }
+}
+
+/// A selector as errors show it: labels in the order of their keys, fields in that of their type.
+pub(crate) fn shown(selector: &Field<'_>) -> BadValue {
+    let (labels, expressions) = (selector.get("matchLabels"), selector.get("matchExpressions"));
+    let mut parts = Vec::new();
+    if !labels.is_empty() {
+        parts.push(format!("\"matchLabels\":{}", go::json::text(labels.value())));
+    }
+    if !expressions.is_empty() {
+        let all = expressions.items().map(|expression| {
+            let fields = ["key", "operator", "values"].map(|name| (name, expression.get(name)));
+            let given = fields.iter().filter(|(name, field)| *name != "values" || !field.is_empty());
+            let written = given.map(|(name, field)| format!("\"{name}\":{}", go::json::text(field.value())));
+            format!("{{{}}}", written.collect::<Vec<_>>().join(","))
+        });
+        parts.push(format!("\"matchExpressions\":[{}]", all.collect::<Vec<_>>().join(",")));
+    }
+    if selector.is_set() {
+        BadValue::Verbatim(format!("{{{}}}", parts.join(",")))
+    } else {
+        Value::Null.into()
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn validate(claims: &Field<'_>, errors: &mut FieldErrors) {
             name.named(NameRule::Label, errors);
         }
         let (own, template) = (claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName"));
-        let shown = || internal::in_order(&claim, "io.k8s.api.core.v1.PodResourceClaim");
+        let shown = || internal::shown(&claim, "io.k8s.api.core.v1.PodResourceClaim");
         match (own.is_set(), template.is_set()) {
             (true, true) => errors.add(|| {
                 let why =

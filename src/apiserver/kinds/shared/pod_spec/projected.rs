@@ -133,7 +133,7 @@ fn trust_bundle<'o>(
         ["name", "signerName", "labelSelector", "path"].map(|field| source.get(field));
     match (name.is_set(), signer.is_set()) {
         (true, true) => errors.add(|| {
-            let shown = internal::in_order(source, "io.k8s.api.core.v1.ClusterTrustBundleProjection");
+            let shown = internal::shown(source, "io.k8s.api.core.v1.ClusterTrustBundleProjection");
             source.invalid_as(shown, "only one of name and signerName may be used")
         }),
         (true, false) => {

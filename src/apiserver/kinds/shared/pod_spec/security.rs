@@ -111,7 +111,7 @@ fn seccomp_profile(profile: &Field<'_>, errors: &mut FieldErrors) {
             errors.add(|| path.required("must be set when seccomp type is Localhost"));
         }
         (_, true) => {
-            let shown = || internal::in_order(profile, "io.k8s.api.core.v1.SeccompProfile");
+            let shown = || internal::shown(profile, "io.k8s.api.core.v1.SeccompProfile");
             errors.add(|| path.invalid_as(shown(), "can only be set when seccomp type is Localhost"));
         }
         (_, false) => {}
@@ -171,7 +171,7 @@ pub(super) fn of_container(context: &Field<'_>, pod: &Pod<'_>, errors: &mut Fiel
 }
 
 fn escalation(context: &Field<'_>, errors: &mut FieldErrors) {
-    let shown = || internal::in_order(context, "io.k8s.api.core.v1.SecurityContext");
+    let shown = || internal::shown(context, "io.k8s.api.core.v1.SecurityContext");
     if context.get("privileged").flag() {
         let why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";
         errors.add(|| context.invalid_as(shown(), why));
