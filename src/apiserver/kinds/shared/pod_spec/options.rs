@@ -36,23 +36,7 @@ impl<'o> Options<'o> {
 
     /// Of a pod, which replaces one with the specification `old` if there is one.
     pub(crate) fn pod(pod_name: &'o str, old: Option<&Value>) -> Self {
-        let Options {
-            odd_selector_values,
-            odd_node_values,
-            odd_spread_selectors,
-            any_token_path,
-            host_sysctls,
-            ..
-        } = Self::template(old);
-        Self {
-            is_pod: true,
-            pod_name,
-            odd_selector_values,
-            odd_node_values,
-            odd_spread_selectors,
-            any_token_path,
-            host_sysctls,
-        }
+        Self { is_pod: true, pod_name, ..Self::template(old) }
     }
 
     /// How the selectors of pods are checked.
