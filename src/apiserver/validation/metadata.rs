@@ -60,7 +60,7 @@ fn names(info: &ResourceInfo, object: &Value) -> Causes {
 }
 
 /// What is wrong with a name wherever it stands in a path: asked where nothing else is wrong.
-pub(super) fn path_segment(object: &Value) -> Causes {
+pub(crate) fn path_segment(object: &Value) -> Causes {
     let name = object::name(object);
     let problems = NameRule::PathSegment.problems(name, false);
     problems.iter().map(|problem| Cause::invalid("metadata.name", &name.into(), problem)).collect()

@@ -1,5 +1,6 @@
 //! DaemonSet.
 
+use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
@@ -44,7 +45,7 @@ fn strategy(strategy: &Field<'_>, errors: &mut FieldErrors) {
         "RollingUpdate" => rolling_update(&rolling, errors),
         _ => errors.add(|| {
             let shown = shown(strategy, "io.k8s.api.apps.v1.DaemonSetUpdateStrategy");
-            strategy.with(&shown).not_supported(&["RollingUpdate", "OnDelete"])
+            FieldError::not_supported(strategy, shown, ["RollingUpdate", "OnDelete"])
         }),
     }
 }

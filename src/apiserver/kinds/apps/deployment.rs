@@ -1,5 +1,6 @@
 //! Deployment.
 
+use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
@@ -49,7 +50,7 @@ fn strategy(strategy: &Field<'_>, errors: &mut FieldErrors) {
         "RollingUpdate" => rolling_update(&rolling, errors),
         _ => errors.add(|| {
             let shown = shown(strategy, "io.k8s.api.apps.v1.DeploymentStrategy");
-            strategy.with(&shown).not_supported(&["Recreate", "RollingUpdate"])
+            FieldError::not_supported(strategy, shown, ["Recreate", "RollingUpdate"])
         }),
     }
 }
