@@ -150,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    fn wrong(mutation: Value) -> Vec<String> {
+    fn wrong(mutation: &Value) -> Vec<String> {
         let document = json!({"metadata": {"name": "p"}, "spec": {"reinvocationPolicy": "Never",
             "matchConstraints": {"resourceRules": [
                 {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
@@ -172,25 +172,25 @@ mod tests {
             patch("[JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('a/b'), value: 1}]"),
             patch("has(object.x) ? [JSONPatch{op: 'remove', path: '/x'}] : []"),
         ] {
-            assert_eq!(wrong(fine.clone()), Vec::<String>::new(), "{fine}");
+            assert_eq!(wrong(&fine), Vec::<String>::new(), "{fine}");
         }
         let at = "spec.mutations[0]";
         assert_eq!(
-            wrong(apply("1")),
+            wrong(&apply("1")),
             [format!(
                 "{at}.applyConfiguration.expression: Invalid value: \"1\": must evaluate to Object but got int"
             )]
         );
         assert_eq!(
-            wrong(patch("Object{}")),
+            wrong(&patch("Object{}")),
             [format!(
                 "{at}.jsonPatch.expression: Invalid value: \"Object{{}}\": must evaluate to list(JSONPatch) but got \
                  Object"
             )]
         );
-        assert!(wrong(patch("[JSONPatch{odd: 1}]"))[0].contains("undefined field 'odd'"));
+        assert!(wrong(&patch("[JSONPatch{odd: 1}]"))[0].contains("undefined field 'odd'"));
         assert_eq!(
-            wrong(json!({"patchType": "JSONPatch", "applyConfiguration": {"expression": "1"}})),
+            wrong(&json!({"patchType": "JSONPatch", "applyConfiguration": {"expression": "1"}})),
             [
                 format!("{at}.jsonPatch: Required value: must be specified when patchType is JSONPatch"),
                 format!(
