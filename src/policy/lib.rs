@@ -18,6 +18,7 @@
 //! | `matching` | which requests a policy, a binding or a webhook matches | deadline, read, request |
 //! | `vap` | what a ValidatingAdmissionPolicy says of a request | deadline, matching, read, report, request, schema |
 //! | `webhook` | whether a webhook configuration is valid | matching, read, schema, vap |
+//! | `devices` | whether an expression selects devices | nothing of ours |
 //! | `set` | all policies with their bindings and documents; loading, and the decision | crd, deadline, matching, read, report, request, schema, vap, webhook |
 //! | `tools` | test suites, lint, applied manifests, generated suites, single expressions | crd, matching, patch, read, report, request, schema, set, vap |
 //!
@@ -26,6 +27,7 @@
 
 pub mod crd;
 mod deadline;
+pub mod devices;
 pub mod matching;
 pub mod patch;
 mod read;

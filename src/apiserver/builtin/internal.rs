@@ -79,8 +79,12 @@ fn shown(tables: &Tables, kind: &TypeRef, value: &Value) -> Value {
     match (kind, value) {
         (TypeRef::Pointer(_), Value::Null) => Value::Null,
         (TypeRef::Pointer(inner), value) => shown(tables, inner, value),
-        // Selectors have their published form inside as well.
-        (TypeRef::Message(id), value) if tables.get(*id).name == "LabelSelector" => value.clone(),
+        // Types that all groups share have no internal form.
+        (TypeRef::Message(id), value)
+            if tables.get(*id).package.openapi.starts_with("io.k8s.apimachinery") =>
+        {
+            value.clone()
+        }
         (TypeRef::Message(id), value) => internal(tables, *id, value),
         (TypeRef::List(inner), Value::Array(items)) => {
             items.iter().map(|item| shown(tables, inner, item)).collect()
@@ -98,11 +102,12 @@ fn shown(tables: &Tables, kind: &TypeRef, value: &Value) -> Value {
 
 /// The field's name in Go: abbreviations in capitals.
 fn go_name(name: &str) -> String {
-    const ABBREVIATIONS: [(&str, &str); 23] = [
+    const ABBREVIATIONS: [(&str, &str); 24] = [
         ("apiGroup", "APIGroup"),
         ("apiVersion", "APIVersion"),
         ("awsElastic", "AWSElastic"),
         ("cephfs", "CephFS"),
+        ("cel", "CEL"),
         ("csi", "CSI"),
         ("dns", "DNS"),
         ("fc", "FC"),

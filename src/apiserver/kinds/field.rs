@@ -31,6 +31,7 @@ struct Node {
 #[derive(Debug)]
 enum Step {
     Name(&'static str),
+    Member(String),
     Key(String),
     Index(usize),
 }
@@ -49,6 +50,11 @@ impl<'o> Field<'o> {
     /// The member `name`.
     pub(crate) fn get(&self, name: &'static str) -> Self {
         self.child(Step::Name(name), self.value.get(name).unwrap_or(&NULL))
+    }
+
+    /// The member `name`, a name that is not known beforehand.
+    pub(crate) fn member(&self, name: &str) -> Self {
+        self.child(Step::Member(name.to_owned()), self.value.get(name).unwrap_or(&NULL))
     }
 
     /// The member of a map under `key`, with the path `[key]`.
@@ -229,6 +235,13 @@ impl Field<'_> {
         }
     }
 
+    /// The value is the old one; what is not there is told as null.
+    pub(crate) fn immutable_or_null(&self, old: &Field<'_>, errors: &mut FieldErrors) {
+        if self.value != old.value {
+            errors.add(|| self.invalid_as(self.value, "field is immutable"));
+        }
+    }
+
     /// The value is the old one.
     pub(crate) fn immutable(&self, old: &Field<'_>, errors: &mut FieldErrors) {
         if self.value != old.value {
@@ -249,6 +262,8 @@ impl fmt::Display for Field<'_> {
             match step {
                 Step::Name(name) if depth == 0 => f.write_str(name)?,
                 Step::Name(name) => write!(f, ".{name}")?,
+                Step::Member(name) if depth == 0 => f.write_str(name)?,
+                Step::Member(name) => write!(f, ".{name}")?,
                 Step::Key(key) => write!(f, "[{key}]")?,
                 Step::Index(index) => write!(f, "[{index}]")?,
             }

@@ -27,9 +27,13 @@ mod events;
 pub(crate) mod field;
 mod flowcontrol;
 mod networking;
+mod node;
 mod policy;
 mod rbac;
+mod resource;
+mod scheduling;
 pub(crate) mod shared;
+mod storage;
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
@@ -151,8 +155,12 @@ const GROUPS: &[Group] = &[
     ("events.k8s.io", events::KINDS),
     ("flowcontrol.apiserver.k8s.io", flowcontrol::KINDS),
     ("networking.k8s.io", networking::KINDS),
+    ("node.k8s.io", node::KINDS),
     ("policy", policy::KINDS),
     ("rbac.authorization.k8s.io", rbac::KINDS),
+    ("resource.k8s.io", resource::KINDS),
+    ("scheduling.k8s.io", scheduling::KINDS),
+    ("storage.k8s.io", storage::KINDS),
 ];
 
 /// The row of a built-in kind, if it has one.

@@ -217,7 +217,7 @@ fn generated_name(prefix: &str) -> String {
 
 /// Whether objects of this kind count the changes of their specification.
 pub(super) fn has_generation(info: &ResourceInfo) -> bool {
-    const COUNTED: [&str; 25] = [
+    const COUNTED: [&str; 24] = [
         "pods",
         "replicationcontrollers",
         "jobs",
@@ -240,7 +240,6 @@ pub(super) fn has_generation(info: &ResourceInfo) -> bool {
         "endpointslices",
         "flowschemas",
         "prioritylevelconfigurations",
-        "priorityclasses",
         "resourceslices",
         "podtemplates",
     ];

@@ -1,10 +1,8 @@
-//! Validates the contents of built-in kinds beyond their types: required fields, ranges, names, references.
+//! Validates built-in objects beyond their types: asks the room of the kind, and looks at finalizers.
 //!
 //! Input: a decoded object with its defaults. Output: the errors, in the order in which Kubernetes finds them.
 //! Metadata, changes of immutable fields and the expressions of policies are checked elsewhere.
 
-mod cluster;
-mod config;
 pub(crate) mod metadata;
 
 use admit_apimachinery::labels;
@@ -24,14 +22,7 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
     let mut causes = if checks_finalizers(info) { finalizers(object) } else { Causes::default() };
     if let Some(strategy) = strategy(info) {
         causes.extend(strategy.errors(object, old).into_iter().map(|error| error.cause()));
-        return causes;
     }
-    causes.extend(match (info.group.as_str(), info.kind.as_str()) {
-        ("", "ConfigMap") => config::config_map(object),
-        ("", "Secret") => config::secret(object),
-        ("", "Namespace") => namespace(object),
-        (group, kind) => cluster::check(group, kind, object, old),
-    });
     causes
 }
 
@@ -48,24 +39,12 @@ fn checks_finalizers(info: &ResourceInfo) -> bool {
     matches!(info.group.as_str(), "" | "apps" | "batch" | "policy") && info.kind != "Event"
 }
 
-const NOT_QUALIFIED: &str = "name is neither a standard finalizer name nor is it fully qualified";
+pub(crate) const NOT_QUALIFIED: &str = "name is neither a standard finalizer name nor is it fully qualified";
 
 fn finalizers(object: &Value) -> Causes {
     let names = object.get("metadata").map(|metadata| items(metadata, "finalizers")).unwrap_or_default();
     let bare = names.iter().enumerate().filter(|(_, name)| is_bare(name));
     bare.map(|(at, name)| Cause::invalid(format!("metadata.finalizers[{at}]"), name, NOT_QUALIFIED)).collect()
-}
-
-/// Namespaces have finalizers of their own besides those of the metadata.
-fn namespace(object: &Value) -> Causes {
-    let names = object.get("spec").map(|spec| items(spec, "finalizers")).unwrap_or_default();
-    let mut causes = Causes::default();
-    for name in names {
-        let problems = labels::key(name.as_str().unwrap_or_default());
-        causes.extend(problems.iter().map(|problem| Cause::invalid("spec.finalizers", name, problem)));
-        causes.extend(is_bare(name).then(|| Cause::invalid("spec.finalizers", name, NOT_QUALIFIED)));
-    }
-    causes
 }
 
 /// Validates labels, or the pairs of a selector, at `field`.
@@ -78,14 +57,9 @@ pub(crate) fn label_pairs<'o>(pairs: impl IntoIterator<Item = (&'o str, &'o str)
     causes
 }
 
-fn is_bare(finalizer: &Value) -> bool {
+pub(crate) fn is_bare(finalizer: &Value) -> bool {
     const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
     finalizer.as_str().is_some_and(|name| !name.contains('/') && !STANDARD.contains(&name))
-}
-
-fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    interrupt::checkpoint();
-    value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn items<'v>(value: &'v Value, name: &str) -> &'v [Value] {

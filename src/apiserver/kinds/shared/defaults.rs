@@ -21,3 +21,11 @@ pub(crate) fn set_empty(value: &mut Value, field: &str, default: Value) {
         object::set_field(value, field, Some(default));
     }
 }
+
+/// Sets the phase of a status that has none.
+pub(crate) fn set_phase(object: &mut Value, phase: &str) {
+    let status = object::member_mut(object::map_of(object), "status");
+    if status.get("phase").and_then(Value::as_str).is_none_or(str::is_empty) {
+        status.insert("phase".to_owned(), phase.into());
+    }
+}

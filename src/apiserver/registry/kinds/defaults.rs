@@ -31,7 +31,6 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
         ("apps", "DaemonSet") => daemon_set_spec(object),
         ("", "ReplicationController") => replication_controller(object),
         ("", "PodTemplate") => pod_spec(&mut object["template"]["spec"], "Always"),
-        ("", "LimitRange") => limits(object),
         ("autoscaling", _) if info.version == "v2" => autoscaler(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
         ("admissionregistration.k8s.io", kind) => admission(kind, object),
@@ -125,19 +124,6 @@ fn replication_controller(controller: &mut Value) {
     }
     if let Some(spec) = controller.pointer_mut("/spec/template/spec") {
         pod_spec(spec, "Always");
-    }
-}
-
-/// Containers are limited to the maximum, and ask for what they are limited to, or for the minimum.
-fn limits(range: &mut Value) {
-    for item in each(&mut range["spec"], "limits").filter(|item| item["type"] == "Container") {
-        for (field, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
-            let given: Vec<(String, Value)> =
-                item[from].as_object().into_iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect();
-            for (resource, amount) in given {
-                set_absent(&mut item[field], &[(&resource, amount)]);
-            }
-        }
     }
 }
 

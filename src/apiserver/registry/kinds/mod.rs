@@ -3,19 +3,17 @@
 mod daemon_set;
 mod defaults;
 mod fixed_defaults;
-mod immutable;
 mod job;
 mod namespace;
 mod pod;
 mod pod_defaults;
 mod repeated_validation;
-mod secret;
 mod warnings;
 
 use std::collections::HashSet;
 
 use admit_policy::crd::Definition;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::create::has_generation;
 use crate::call::Call;
@@ -115,9 +113,6 @@ pub(super) fn default(call: &Call, object: &mut Value) {
             }
         }
     }
-    if id(&call.info) == ("", "Secret") {
-        secret::prepare(object);
-    }
 }
 
 /// Whether the new object has its labels from its template, which is asked before defaults are filled in: what the
@@ -150,7 +145,6 @@ pub(super) fn prepare_create(call: &Call, object: &mut Value) {
         ("", "Pod") => pod::prepare_create(object),
         ("apps", "DaemonSet") => daemon_set::prepare_create(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => super::crds::prepare_create(object),
-        ("", "PersistentVolume" | "PersistentVolumeClaim") => object["status"] = json!({"phase": "Pending"}),
         _ => {}
     }
 }
@@ -226,10 +220,6 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Caus
         causes.extend(strategy.status_errors(object, old).into_iter().map(|error| error.cause()));
     }
     match (id(&call.info), old) {
-        (("", "Secret"), Some(old)) => causes.extend(secret::changes(object, old)),
-        (("", "ConfigMap"), Some(old)) => {
-            causes.extend(immutable::changes(object, old, &["data", "binaryData"]));
-        }
         (("admissionregistration.k8s.io", kind), old) if call.subresource.is_none() => {
             add_new(&mut causes, crate::admission::validate_policy(kind, object, old));
         }

@@ -40,6 +40,7 @@ const OBJECT_AGAIN: [Kinds; 11] = [
             "configmaps",
             "endpoints",
             "limitranges",
+            "namespaces",
             "nodes",
             "persistentvolumeclaims",
             "persistentvolumes",

@@ -1,0 +1,229 @@
+//! Nodes. Read from pkg/apis/core/validation, pkg/apis/core/v1 (conversion, defaults), pkg/registry/core/node and the
+//! admission plugin `TaintNodesByCondition` of Kubernetes 1.36.
+
+use std::collections::HashSet;
+
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::findings::FieldErrors;
+use serde_json::{Value, json};
+
+use crate::kinds::Strategy;
+use crate::kinds::field::Field;
+use crate::kinds::shared::network::{self, Network};
+use crate::kinds::shared::{amount, inside, taints};
+use crate::object;
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    kind: "Node",
+    default: Some(default),
+    prepare_create: Some(prepare_create),
+    validate: Some(validate),
+    validate_update: Some(validate_update),
+    validate_status: Some(validate_change),
+    ..Strategy::PLAIN
+};
+
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+
+/// The older field for one range is the first of the newer list, and what is not said can be allocated.
+fn default(_: &str, node: &mut Value) {
+    if let Some(spec) = node.get_mut("spec").filter(|spec| spec.is_object()) {
+        let one = spec.get("podCIDR").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let first = spec.pointer("/podCIDRs/0").and_then(Value::as_str).map(str::to_owned);
+        match first {
+            first if !one.is_empty() && first.as_ref() != Some(&one) => {
+                object::set_field(spec, "podCIDRs", Some(json!([one])));
+            }
+            Some(first) if one != first => object::set_field(spec, "podCIDR", Some(first.into())),
+            _ => {}
+        }
+    }
+    if let Some(status) = node.get_mut("status").filter(|status| status.is_object())
+        && status.get("allocatable").is_none_or(Value::is_null)
+        && let Some(capacity) = status.get("capacity").filter(|capacity| !capacity.is_null()).cloned()
+    {
+        object::set_field(status, "allocatable", Some(capacity));
+    }
+}
+
+/// A new node is not ready, whatever is said of it.
+fn prepare_create(node: &mut Value) {
+    let taint = json!({"key": NOT_READY, "effect": "NoSchedule"});
+    let spec = object::member_mut(object::map_of(node), "spec");
+    let taints = spec.get("taints").and_then(Value::as_array);
+    let mut taints = taints.cloned().unwrap_or_default();
+    let is_there =
+        |own: &Value| own.get("key") == taint.get("key") && own.get("effect") == taint.get("effect");
+    if !taints.iter().any(is_there) {
+        taints.push(taint);
+        spec.insert("taints".to_owned(), taints.into());
+    }
+}
+
+fn validate(node: &Value, errors: &mut FieldErrors) {
+    let root = Field::root(node);
+    node_taints(&root, errors);
+    resources(&root, errors);
+    pod_ranges(&root.get("spec").get("podCIDRs"), errors);
+}
+
+/// The path of taints is not that of the field.
+fn node_taints(node: &Field<'_>, errors: &mut FieldErrors) {
+    let list = node.get("spec").get("taints");
+    taints::taints(&node.get("metadata").get("taints").with(list.value()), errors);
+}
+
+fn resources(node: &Field<'_>, errors: &mut FieldErrors) {
+    for list in ["capacity", "allocatable"] {
+        let amounts = node.get("status").get(list);
+        for (resource, own) in amounts.entries() {
+            amount::of_resource(resource, &amounts.member(resource).with(own.value()), errors);
+        }
+    }
+}
+
+/// Ranges of addresses for pods: one, or one of each family.
+fn pod_ranges(ranges: &Field<'_>, errors: &mut FieldErrors) {
+    let mut families = Vec::new();
+    let mut unread = None;
+    for (at, range) in ranges.items().enumerate() {
+        network::legacy_network(&range, errors);
+        match Network::parse(range.text()) {
+            Some(network) => families.push(network.is_v4()),
+            None => {
+                let text = range.text();
+                unread.get_or_insert_with(|| {
+                    format!("invalid CIDR[{at}]: <nil> (invalid CIDR address: {text})")
+                });
+            }
+        }
+    }
+    if ranges.len() < 2 {
+        return;
+    }
+    let is_unread = unread.is_some();
+    if let Some(why) = unread {
+        let why = format!("invalid PodCIDRs. failed to check with dual stack with error:{why}");
+        errors.add(|| FieldError::internal(ranges, why));
+    }
+    let of_both = !is_unread && families.contains(&true) && families.contains(&false);
+    if !of_both || ranges.len() > 2 {
+        errors.add(|| ranges.invalid("may specify no more than one CIDR for each IP family"));
+    }
+}
+
+fn validate_update(node: &Value, old: &Value, errors: &mut FieldErrors) {
+    validate(node, errors);
+    validate_change(node, old, errors);
+}
+
+/// What is checked of a change, be it of the specification or of the status.
+fn validate_change(node: &Value, old: &Value, errors: &mut FieldErrors) {
+    let (root, was) = (Field::root(node), Field::root(old).get("spec"));
+    resources(&root, errors);
+    addresses(&root.get("status").get("addresses"), errors);
+    let spec = root.get("spec");
+    let (ranges, before) = (spec.get("podCIDRs"), was.get("podCIDRs"));
+    if !before.is_empty() && ranges.value() != before.value() {
+        let why = "node updates may not change podCIDR except from \"\" to valid";
+        errors.add(|| ranges.forbidden(why));
+    }
+    let (id, before) = (spec.get("providerID"), was.get("providerID"));
+    if !before.is_empty() && id.text() != before.text() {
+        errors.add(|| id.forbidden("node updates may not change providerID except from \"\" to valid"));
+    }
+    config_source(&spec.get("configSource"), errors);
+    node_taints(&root, errors);
+    let id = spec.get("externalID");
+    if id.text() != was.get("externalID").text() {
+        errors.add(|| id.forbidden("may not be updated"));
+    }
+}
+
+fn addresses(addresses: &Field<'_>, errors: &mut FieldErrors) {
+    let mut known = HashSet::new();
+    for address in addresses.items() {
+        if !known.insert((address.get("type").text(), address.get("address").text())) {
+            errors.add(|| {
+                let mut error = address.duplicate();
+                error.bad_value =
+                    inside::told(&inside::shown("io.k8s.api.core.v1.NodeAddress", address.value()));
+                error
+            });
+        }
+    }
+}
+
+/// Where a node's configuration came from when it could come from a ConfigMap.
+fn config_source(source: &Field<'_>, errors: &mut FieldErrors) {
+    let map = source.get("configMap");
+    if source.is_set() && !map.is_set() {
+        errors.add(|| source.invalid_as(Value::Null, "exactly one reference subfield must be non-nil"));
+    }
+    if !map.is_set() {
+        return;
+    }
+    for name in ["uid", "resourceVersion"] {
+        let field = map.get(name);
+        if !field.is_empty() {
+            errors.add(|| field.forbidden(format!("{name} must not be set in spec")));
+        }
+    }
+    for name in ["namespace", "name", "kubeletConfigKey"] {
+        let field = map.get(name);
+        if field.is_empty() {
+            errors.add(|| field.required(format!("{name} must be set in spec")));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(check: impl Fn(&mut FieldErrors)) -> Vec<String> {
+        let mut errors = FieldErrors::default();
+        check(&mut errors);
+        errors.into_iter().map(|error| error.to_string()).collect()
+    }
+
+    #[test]
+    fn ranges_are_one_of_each_family() {
+        let node = |ranges: Value| json!({"spec": {"podCIDRs": ranges}});
+        for fine in [json!(["10.0.0.0/24"]), json!(["10.0.0.0/24", "fd00::/64"])] {
+            assert_eq!(texts(|errors| validate(&node(fine.clone()), errors)), Vec::<String>::new());
+        }
+        let three = node(json!(["10.0.0.0/24", "fd00::/64", "fd01::/64"]));
+        assert_eq!(
+            texts(|errors| validate(&three, errors)),
+            [
+                "spec.podCIDRs: Invalid value: [\"10.0.0.0/24\",\"fd00::/64\",\"fd01::/64\"]: may specify no more than one \
+              CIDR for each IP family"
+            ]
+        );
+    }
+
+    #[test]
+    fn ranges_are_told_in_both_fields() {
+        let mut node = json!({"spec": {"podCIDRs": ["10.0.0.0/24"]}});
+        default("v1", &mut node);
+        assert_eq!(node["spec"]["podCIDR"], "10.0.0.0/24");
+        let mut node = json!({"spec": {"podCIDR": "10.0.1.0/24", "podCIDRs": ["10.0.0.0/24", "fd00::/64"]}});
+        default("v1", &mut node);
+        assert_eq!(node["spec"]["podCIDRs"], json!(["10.0.1.0/24"]));
+    }
+
+    #[test]
+    fn taints_and_addresses_stand_there_once() {
+        let node = json!({"status": {"addresses": [{"type": "a", "address": "b"}, {"type": "a", "address": "b"}],
+            "capacity": {"pods": "1500m"}}, "spec": {"externalID": "x"}});
+        assert_eq!(
+            texts(|errors| validate_change(&node, &json!({}), errors)),
+            [
+                "status.capacity.pods: Invalid value: \"1500m\": must be an integer",
+                "status.addresses[1]: Duplicate value: {\"Type\":\"a\",\"Address\":\"b\"}",
+                "spec.externalID: Forbidden: may not be updated",
+            ]
+        );
+    }
+}

@@ -1,0 +1,286 @@
+//! PersistentVolumes. Read from pkg/apis/core/validation, pkg/apis/core/v1/defaults.go and
+//! pkg/registry/core/persistentvolume of Kubernetes 1.36.
+
+use admit_apimachinery::findings::FieldErrors;
+use serde_json::{Map, Value, json};
+
+use super::volume_spec;
+use crate::clock::Clock;
+use crate::kinds::field::Field;
+use crate::kinds::shared::defaults::{set_absent, set_phase};
+use crate::kinds::shared::{inside, node_selector, protection};
+use crate::kinds::{Request, Strategy};
+use crate::object;
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    kind: "PersistentVolume",
+    default: Some(default),
+    prepare_create: Some(prepare_create),
+    stamp: Some(stamp),
+    prepare_status: Some(prepare_status),
+    validate: Some(validate),
+    validate_update: Some(validate_update),
+    warnings: Some(warnings),
+    ..Strategy::PLAIN
+};
+
+const SPEC: &str = "io.k8s.api.core.v1.PersistentVolumeSpec";
+
+fn default(_: &str, volume: &mut Value) {
+    set_phase(volume, "Pending");
+    let spec = &mut volume["spec"];
+    set_absent(spec, &[("volumeMode", "Filesystem".into())]);
+    if spec.get("persistentVolumeReclaimPolicy").and_then(Value::as_str).is_none_or(str::is_empty) {
+        object::set_field(spec, "persistentVolumeReclaimPolicy", Some("Retain".into()));
+    }
+    let of_sources: [(&str, Value); 5] = [
+        ("hostPath", json!({"type": ""})),
+        ("iscsi", json!({"iscsiInterface": "default"})),
+        ("rbd", json!({"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"})),
+        (
+            "azureDisk",
+            json!({"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": false}),
+        ),
+        ("scaleIO", json!({"storageMode": "ThinProvisioned", "fsType": "xfs"})),
+    ];
+    for (source, defaults) in of_sources {
+        let Some(source) = spec.get_mut(source).filter(|source| source.is_object()) else { continue };
+        for (name, value) in defaults.as_object().into_iter().flatten() {
+            set_absent(source, &[(name, value.clone())]);
+        }
+    }
+}
+
+const PHASE_TIME: &str = "lastPhaseTransitionTime";
+
+fn stamp(volume: &mut Value, request: &Request<'_>) {
+    volume["status"] = json!({"phase": "Pending", PHASE_TIME: request.clock.stamp()});
+}
+
+fn prepare_create(volume: &mut Value) {
+    protection::add(volume, "kubernetes.io/pv-protection");
+}
+
+/// When the phase changed last; a client that changes it may say when that was.
+fn prepare_status(volume: &mut Value, old: &Value, clock: &Clock) {
+    let of = |object: &Value, field: &str| object.get("status").and_then(|status| status.get(field)).cloned();
+    let time = of(volume, PHASE_TIME).filter(|time| !time.is_null());
+    if of(volume, "phase") != of(old, "phase") && (time.is_none() || time == of(old, PHASE_TIME)) {
+        object::set_field(&mut volume["status"], PHASE_TIME, Some(clock.stamp().into()));
+    }
+}
+
+fn validate(volume: &Value, errors: &mut FieldErrors) {
+    volume_spec::volume(&Field::root(volume).get("spec"), object::name(volume), errors);
+}
+
+fn validate_update(volume: &Value, old: &Value, errors: &mut FieldErrors) {
+    validate(volume, errors);
+    let (spec, old) = (Field::root(volume).get("spec"), Field::root(old).get("spec"));
+    let [new_source, old_source] = [source(&spec, &old), source(&old, &old)];
+    if new_source != old_source {
+        let difference = inside::difference(&old_source, &new_source);
+        let why = format!("spec.persistentvolumesource is immutable after creation\n{difference}");
+        errors.add(|| spec.get("persistentvolumesource").forbidden(why));
+    }
+    let root = Field::root(volume);
+    root.get("volumeMode").with(spec.get("volumeMode").value()).immutable(&old.get("volumeMode"), errors);
+    if old.get("nodeAffinity").is_set() {
+        affinity(
+            &root.get("nodeAffinity").with(spec.get("nodeAffinity").value()),
+            &old.get("nodeAffinity"),
+            errors,
+        );
+    }
+    let class = spec.get("volumeAttributesClassName");
+    if old.get("volumeAttributesClassName").is_set() && !class.is_set() {
+        errors.add(|| class.forbidden("update from non-nil value to nil is forbidden"));
+    }
+}
+
+/// The sources in the order of the internal form, with their names there.
+const INSIDE: [(&str, &str); 22] = [
+    ("gcePersistentDisk", "GCEPersistentDisk"),
+    ("awsElasticBlockStore", "AWSElasticBlockStore"),
+    ("hostPath", "HostPath"),
+    ("glusterfs", "Glusterfs"),
+    ("nfs", "NFS"),
+    ("rbd", "RBD"),
+    ("quobyte", "Quobyte"),
+    ("iscsi", "ISCSI"),
+    ("flexVolume", "FlexVolume"),
+    ("cinder", "Cinder"),
+    ("cephfs", "CephFS"),
+    ("fc", "FC"),
+    ("flocker", "Flocker"),
+    ("azureFile", "AzureFile"),
+    ("vsphereVolume", "VsphereVolume"),
+    ("azureDisk", "AzureDisk"),
+    ("photonPersistentDisk", "PhotonPersistentDisk"),
+    ("portworxVolume", "PortworxVolume"),
+    ("scaleIO", "ScaleIO"),
+    ("local", "Local"),
+    ("storageos", "StorageOS"),
+    ("csi", "CSI"),
+];
+
+/// The source in the internal form, without what may be set although it was not: the secret for expansion.
+fn source(spec: &Field<'_>, old: &Field<'_>) -> Value {
+    let empty = json!({});
+    let mut given = if spec.is_set() { spec.value().clone() } else { empty };
+    let secret = "controllerExpandSecretRef";
+    if old.get("csi").is_set()
+        && !old.get("csi").get(secret).is_set()
+        && let Some(csi) = given.get_mut("csi").filter(|csi| csi.is_object())
+    {
+        object::set_field(csi, secret, None);
+    }
+    let shown = inside::shown(SPEC, &given);
+    let go_name = |name: &str| {
+        let mut letters = name.chars();
+        letters
+            .next()
+            .map(|first| first.to_uppercase().chain(letters).collect::<String>())
+            .unwrap_or_default()
+    };
+    let found = |(name, own): (&str, &str)| {
+        let value = shown.get(own).or_else(|| shown.get(go_name(name))).cloned().unwrap_or_default();
+        (own.to_owned(), value)
+    };
+    Value::Object(INSIDE.into_iter().map(found).collect::<Map<_, _>>())
+}
+
+/// Where the volume can be reached stays, but for labels that got other names.
+fn affinity(new: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
+    let renamed = |affinity: &Value| {
+        let mut renamed = affinity.clone();
+        let terms = renamed.pointer_mut("/required/nodeSelectorTerms").and_then(Value::as_array_mut);
+        for term in terms.into_iter().flatten() {
+            let expressions = term.get_mut("matchExpressions").and_then(Value::as_array_mut);
+            for expression in expressions.into_iter().flatten() {
+                let key =
+                    expression.get("key").and_then(Value::as_str).and_then(node_selector::renamed_label);
+                if let Some(key) = key {
+                    object::set_field(expression, "key", Some(key.into()));
+                }
+            }
+        }
+        renamed
+    };
+    // Back to the old names is not allowed.
+    let is_allowed = new.value() == old.value()
+        || (renamed(old.value()) == renamed(new.value()) && !has_older_key(new.value(), old.value()));
+    if !is_allowed {
+        let shown = inside::shown("io.k8s.api.core.v1.VolumeNodeAffinity", new.value());
+        let why = "field is immutable, except for updating from beta label to GA";
+        errors.add(|| new.invalid_as(inside::told(&shown), why));
+    }
+}
+
+/// Whether a key has its old name in `new` and its new name in `old`.
+fn has_older_key(new: &Value, old: &Value) -> bool {
+    match (new, old) {
+        (Value::Array(new), Value::Array(old)) => {
+            new.iter().zip(old).any(|(new, old)| has_older_key(new, old))
+        }
+        (Value::Object(new), Value::Object(old)) => new.iter().any(|(name, value)| {
+            old.get(name).is_some_and(|old| match (value, old) {
+                (Value::String(new), Value::String(old)) => {
+                    new != old && node_selector::renamed_label(new).is_some()
+                }
+                _ => has_older_key(value, old),
+            })
+        }),
+        _ => false,
+    }
+}
+
+const NON_FUNCTIONAL: [(&str, &str); 6] = [
+    ("cephfs", "spec.cephfs: deprecated since v1.28, non-functional in v1.31+"),
+    ("photonPersistentDisk", "spec.photonPersistentDisk: deprecated since v1.11, non-functional in v1.16+"),
+    ("scaleIO", "spec.scaleIO: deprecated since v1.16, non-functional in v1.22+"),
+    ("storageos", "spec.storageOS: deprecated since v1.22, non-functional in v1.25+"),
+    ("glusterfs", "spec.glusterfs: deprecated since v1.25, non-functional in v1.26+"),
+    ("rbd", "spec.rbd: deprecated since v1.28, non-functional in v1.31+"),
+];
+
+fn warnings(volume: &Value, _: Option<&Value>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let annotated = |key: &str| object::meta_map(volume, "annotations").any(|(name, _)| name == key);
+    for (key, since, field) in [
+        ("volume.beta.kubernetes.io/storage-class", "v1.8", "storageClassName"),
+        ("volume.beta.kubernetes.io/mount-options", "v1.31", "mountOptions"),
+    ] {
+        if annotated(key) {
+            warnings.push(format!(
+                "metadata.annotations[{key}]: deprecated since {since}; use \"{field}\" attribute instead"
+            ));
+        }
+    }
+    let spec = Field::root(volume).get("spec");
+    if spec.get("persistentVolumeReclaimPolicy").text() == "Recycle" {
+        warnings.push(
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended \
+             approach is to use dynamic provisioning."
+                .to_owned(),
+        );
+    }
+    let terms = spec.get("nodeAffinity").get("required").get("nodeSelectorTerms");
+    terms.items().for_each(|term| node_selector::node_term_warnings(&term, &mut warnings));
+    let gone = NON_FUNCTIONAL.iter().filter(|(source, _)| spec.get(source).is_set());
+    warnings.extend(gone.map(|(_, why)| (*why).to_owned()));
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn volume(spec: &Value) -> Value {
+        let mut volume = json!({"spec": {"accessModes": ["ReadOnlyMany"], "capacity": {"storage": "1"},
+            "csi": {"driver": "d", "volumeHandle": "h"}}});
+        object::map_of(&mut volume["spec"]).extend(spec.as_object().cloned().unwrap_or_default());
+        volume
+    }
+
+    fn texts(new: &Value, old: &Value) -> Vec<String> {
+        let mut errors = FieldErrors::default();
+        validate_update(new, old, &mut errors);
+        errors.into_iter().map(|error| error.to_string()).collect()
+    }
+
+    #[test]
+    fn what_a_volume_is_stays() {
+        let secret = json!({"name": "s", "namespace": "n"});
+        let expanding = volume(
+            &json!({"csi": {"driver": "d", "volumeHandle": "h", "controllerExpandSecretRef": secret}}),
+        );
+        assert_eq!(texts(&expanding, &volume(&json!({}))), Vec::<String>::new());
+        let other = volume(&json!({"csi": {"driver": "d", "volumeHandle": "i"}}));
+        let found = texts(&other, &volume(&json!({})));
+        assert!(
+            found[0].contains("\n-  \"VolumeHandle\": \"h\",\n+  \"VolumeHandle\": \"i\",\n"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn labels_of_nodes_get_their_new_names() {
+        let on = |key: &str| {
+            let expression = json!({"key": key, "operator": "Exists"});
+            volume(
+                &json!({"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}}),
+            )
+        };
+        let (old, new) = (on("beta.kubernetes.io/os"), on("kubernetes.io/os"));
+        assert_eq!(texts(&new, &old), Vec::<String>::new());
+        assert_eq!(texts(&old, &new).len(), 1);
+        assert_eq!(
+            warnings(&old, None),
+            [
+                "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key: beta.kubernetes.io/os is \
+              deprecated since v1.14; use \"kubernetes.io/os\" instead"
+            ]
+        );
+    }
+}

@@ -1,0 +1,358 @@
+//! PersistentVolumeClaims. Read from pkg/apis/core/validation, pkg/api/persistentvolumeclaim and
+//! pkg/registry/core/persistentvolumeclaim of Kubernetes 1.36.
+
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::labels;
+use serde_json::{Value, json};
+
+use super::volume_spec::{supported_access_modes, volume_mode};
+use crate::kinds::Strategy;
+use crate::kinds::field::Field;
+use crate::kinds::shared::amount::{self, Amount};
+use crate::kinds::shared::defaults::{set_absent, set_phase};
+use crate::kinds::shared::label_selector::{self, LabelValues};
+use crate::kinds::shared::texts::{dns_label, given, subdomain};
+use crate::kinds::shared::{inside, protection, resource_names};
+use crate::object;
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    kind: "PersistentVolumeClaim",
+    default: Some(default),
+    prepare_create: Some(prepare_create),
+    prepare_update: Some(prepare_update),
+    validate: Some(validate),
+    validate_update: Some(validate_update),
+    validate_status: Some(validate_status),
+    warnings: Some(warnings),
+    ..Strategy::PLAIN
+};
+
+const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+
+fn default(_: &str, claim: &mut Value) {
+    set_phase(claim, "Pending");
+    set_absent(&mut claim["spec"], &[("volumeMode", "Filesystem".into())]);
+}
+
+fn prepare_create(claim: &mut Value) {
+    claim["status"] = json!({"phase": "Pending"});
+    protection::add(claim, "kubernetes.io/pvc-protection");
+    keep_old_sources(claim, None);
+    agree_on_source(claim);
+}
+
+fn prepare_update(claim: &mut Value, old: &Value) {
+    keep_old_sources(claim, Some(old));
+    agree_on_source(claim);
+}
+
+/// The older field takes claims and snapshots only; other sources are dropped from it, but where there were some before.
+fn keep_old_sources(claim: &mut Value, old: Option<&Value>) {
+    let old = old.and_then(|old| old.get("spec"));
+    let in_use = |field: &str| old.and_then(|old| old.get(field)).is_some_and(|source| !source.is_null());
+    if in_use("dataSource") || in_use("dataSourceRef") {
+        return;
+    }
+    let Some(source) = claim.pointer("/spec/dataSource") else { return };
+    let text = |field: &str| source.get(field).and_then(Value::as_str).unwrap_or_default();
+    let known = [("PersistentVolumeClaim", ""), ("VolumeSnapshot", "snapshot.storage.k8s.io")];
+    if !known.contains(&(text("kind"), text("apiGroup"))) {
+        object::set_field(&mut claim["spec"], "dataSource", None);
+    }
+}
+
+/// The older and the newer field say the same where only one of them is given.
+fn agree_on_source(claim: &mut Value) {
+    let Some(spec) = claim.get_mut("spec") else { return };
+    let of = |spec: &Value, field: &str| spec.get(field).filter(|source| !source.is_null()).cloned();
+    match (of(spec, "dataSource"), of(spec, "dataSourceRef")) {
+        (Some(source), None) => object::set_field(spec, "dataSourceRef", Some(source)),
+        (None, Some(source)) => {
+            if source.get("namespace").and_then(Value::as_str).is_none_or(str::is_empty) {
+                let mut local = source;
+                object::set_field(&mut local, "namespace", None);
+                object::set_field(spec, "dataSource", Some(local));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn validate(claim: &Value, errors: &mut FieldErrors) {
+    spec(&Field::root(claim).get("spec"), false, errors);
+}
+
+/// What is claimed. `any_group`: sources of groups whose names are wrong are kept.
+fn spec(spec: &Field<'_>, any_group: bool, errors: &mut FieldErrors) {
+    let modes = spec.get("accessModes");
+    if modes.is_empty() {
+        errors.add(|| modes.required("at least 1 access mode is required"));
+    }
+    label_selector::validate(&spec.get("selector"), LabelValues::Checked, errors);
+    supported_access_modes(&modes, errors);
+    let requests = spec.get("resources").get("requests");
+    let asked = requests.map().and_then(|requests| requests.get("storage"));
+    let place = spec.get("resources").key("storage");
+    match asked {
+        None => errors.add(|| place.required("")),
+        Some(asked) => amount::positive(&place.with(asked), errors),
+    }
+    let class = spec.get("storageClassName");
+    if !class.is_empty() {
+        subdomain(&class, errors);
+    }
+    volume_mode(&spec.get("volumeMode"), errors);
+    sources(spec, any_group, errors);
+    let attributes = spec.get("volumeAttributesClassName");
+    if !attributes.is_empty() {
+        subdomain(&attributes, errors);
+    }
+}
+
+fn sources(spec: &Field<'_>, any_group: bool, errors: &mut FieldErrors) {
+    let (source, reference) = (spec.get("dataSource"), spec.get("dataSourceRef"));
+    for source in [&source, &reference].into_iter().filter(|source| source.is_set()) {
+        given(&source.get("name"), errors);
+        let (kind, group) = (source.get("kind"), source.get("apiGroup"));
+        given(&kind, errors);
+        if group.is_empty() && kind.text() != "PersistentVolumeClaim" {
+            let why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+            errors.add(|| source.invalid_as(kind.text(), why));
+        }
+        if !group.is_empty() && !any_group {
+            subdomain(&group, errors);
+        }
+    }
+    let namespace = reference.get("namespace");
+    if !namespace.is_empty() {
+        dns_label(&namespace, errors);
+    }
+    if !source.is_set() || !reference.is_set() {
+        return;
+    }
+    // What is told in place of the value is a path, which prints as nothing.
+    let same = ["apiGroup", "kind", "name"]
+        .iter()
+        .all(|name| source.get(name).value() == reference.get(name).value());
+    if !namespace.is_empty() {
+        let why = "may not be specified when dataSourceRef.namespace is specified";
+        errors.add(|| spec.invalid_as(json!({}), why));
+    } else if !same {
+        errors.add(|| spec.invalid_as(json!({}), "must match dataSourceRef"));
+    }
+}
+
+fn validate_update(claim: &Value, old: &Value, errors: &mut FieldErrors) {
+    let (new, was) = (Field::root(claim).get("spec"), Field::root(old).get("spec"));
+    let any_group =
+        ["dataSource", "dataSourceRef"].iter().any(|source| was.get(source).get("apiGroup").is_set());
+    spec(&new, any_group, errors);
+    let annotation = |claim| object::meta_map(claim, "annotations").find(|(key, _)| *key == CLASS_ANNOTATION);
+    let (new_class, old_class) =
+        (annotation(claim).map(|(_, class)| class), annotation(old).map(|(_, class)| class));
+    let named = new.get("storageClassName");
+    let is_named_now = named.is_set() && !was.get("storageClassName").is_set();
+    let is_moved = is_named_now
+        && old_class == Some(named.text())
+        && new_class.is_none_or(|class| Some(class) == old_class);
+    if !is_moved && new_class != old_class {
+        let place = Field::root(claim).get("metadata").get("annotations").key(CLASS_ANNOTATION);
+        errors.add(|| place.invalid_as(new_class.unwrap_or_default(), "field is immutable"));
+    }
+    let may_be_named = is_named_now && old_class.is_none_or(|class| class == named.text());
+    unchanged(claim, old, is_moved || may_be_named, errors);
+    size(claim, old, errors);
+    Field::root(claim)
+        .get("volumeMode")
+        .with(new.get("volumeMode").value())
+        .immutable(&was.get("volumeMode"), errors);
+    let (attributes, before) = (new.get("volumeAttributesClassName"), was.get("volumeAttributesClassName"));
+    if before.is_set() && !attributes.is_set() {
+        errors.add(|| attributes.forbidden("update from non-nil value to nil is forbidden"));
+    } else if before.is_set() && attributes.is_empty() {
+        errors.add(|| attributes.forbidden("update from non-nil value to an empty string is forbidden"));
+    }
+}
+
+/// What is claimed stays, but for the volume, which is found once, the class, if it may be named now, the size of a
+/// bound claim, and the class of attributes.
+fn unchanged(claim: &Value, old: &Value, may_be_named: bool, errors: &mut FieldErrors) {
+    let copy = |claim: &Value| {
+        claim.get("spec").filter(|spec| spec.is_object()).cloned().unwrap_or_else(|| json!({}))
+    };
+    let (mut new, mut was) = (copy(claim), copy(old));
+    let take =
+        |from: &Value, to: &mut Value, field: &str| object::set_field(to, field, from.get(field).cloned());
+    if was.get("volumeName").and_then(Value::as_str).is_none_or(str::is_empty) {
+        take(&new, &mut was, "volumeName");
+    }
+    if may_be_named {
+        take(&was, &mut new, "storageClassName");
+    }
+    take(&was, &mut new, "volumeAttributesClassName");
+    let is_bound = claim.pointer("/status/phase").is_some_and(|phase| phase == "Bound");
+    if is_bound
+        && let Some(requests) = new.pointer_mut("/resources/requests").filter(|requests| requests.is_object())
+    {
+        let size = was.pointer("/resources/requests/storage").cloned().unwrap_or_else(|| "0".into());
+        object::set_field(requests, "storage", Some(size));
+    }
+    // What is null is nothing, and an empty list is nothing, too.
+    let shown = |spec: &Value| inside::shown("io.k8s.api.core.v1.PersistentVolumeClaimSpec", spec);
+    if new == was {
+        return;
+    }
+    let (new, was) = (shown(&new), shown(&was));
+    if new != was {
+        let difference = inside::difference(&was, &new);
+        let why = format!(
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
+             claims\n{difference}"
+        );
+        errors.add(|| Field::root(claim).get("spec").forbidden(why));
+    }
+}
+
+/// A claim may become smaller as long as it is larger than what it has.
+fn size(claim: &Value, old: &Value, errors: &mut FieldErrors) {
+    let requested = Field::root(claim).get("spec").get("resources").get("requests").get("storage");
+    let before = old.pointer("/spec/resources/requests/storage").unwrap_or(&Value::Null);
+    let has = old.pointer("/status/capacity/storage").unwrap_or(&Value::Null);
+    let asked = Amount::of(&requested);
+    if asked.compare(&Amount::read(before)).is_lt() && asked.compare(&Amount::read(has)).is_le() {
+        errors.add(|| requested.forbidden("field can not be less than status.capacity"));
+    }
+}
+
+fn validate_status(claim: &Value, _: &Value, errors: &mut FieldErrors) {
+    const STATES: [&str; 5] = [
+        "ControllerResizeInProgress",
+        "ControllerResizeInfeasible",
+        "NodeResizeInProgress",
+        "NodeResizeInfeasible",
+        "NodeResizePending",
+    ];
+    let root = Field::root(claim);
+    if root.get("spec").get("accessModes").is_empty() {
+        let place = root.get("Spec").get("accessModes");
+        errors.add(|| place.required(""));
+    }
+    let status = root.get("status");
+    status.get("capacity").entries().for_each(|(_, amount)| amount::basic(&amount, errors));
+    let place = status.get("allocatedResourceStatus");
+    for (resource, state) in status.get("allocatedResourceStatuses").entries() {
+        resource_key(resource, &place, errors);
+        if !STATES.contains(&state.text()) {
+            let key = Value::from(resource);
+            errors.add(|| place.with(&key).not_supported(&STATES));
+        }
+    }
+    let allocated = status.get("allocatedResources");
+    for (resource, amount) in allocated.entries() {
+        if !resource_key(resource, &allocated, errors) {
+            continue;
+        }
+        amount::basic(&amount, errors);
+    }
+}
+
+/// The name of what a claim has: storage, or something of somebody else. Answers whether it is right.
+fn resource_key(resource: &str, place: &Field<'_>, errors: &mut FieldErrors) -> bool {
+    let problems = labels::key(resource);
+    if problems.is_empty() && resource_names::is_native(resource) && resource != "storage" {
+        let key = Value::from(resource);
+        errors.add(|| place.with(&key).not_supported(&["storage"]));
+        return false;
+    }
+    let is_right = problems.is_empty();
+    for problem in problems {
+        errors.add(|| place.invalid_as(resource, problem));
+    }
+    is_right
+}
+
+/// Storage has no parts of bytes.
+fn warnings(claim: &Value, _: Option<&Value>) -> Vec<String> {
+    let resources = Field::root(claim).get("spec").get("resources");
+    let fraction = |side: &'static str| {
+        let amount = resources.get(side).key("storage");
+        let is_odd = amount.is_set() && !Amount::of(&amount).is_whole();
+        is_odd.then(|| {
+            format!(
+                "{amount}: fractional byte value \"{}\" is invalid, must be an integer",
+                Amount::of(&amount).text()
+            )
+        })
+    };
+    ["requests", "limits"].into_iter().filter_map(fraction).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(spec: &Value, status: &Value) -> Value {
+        let mut claim = json!({"spec": {"accessModes": ["ReadOnlyMany"], "resources": {"requests": {"storage": "2Gi"}}},
+            "status": status});
+        object::map_of(&mut claim["spec"]).extend(spec.as_object().cloned().unwrap_or_default());
+        claim
+    }
+
+    fn texts(check: impl Fn(&mut FieldErrors)) -> Vec<String> {
+        let mut errors = FieldErrors::default();
+        check(&mut errors);
+        errors.into_iter().map(|error| error.to_string()).collect()
+    }
+
+    #[test]
+    fn bound_claims_grow_and_recover() {
+        let old = claim(&json!({}), &json!({"phase": "Bound", "capacity": {"storage": "1Gi"}}));
+        let sized =
+            |size: &str| claim(&json!({"resources": {"requests": {"storage": size}}}), &old["status"]);
+        for fine in ["3Gi", "1500Mi"] {
+            assert_eq!(
+                texts(|errors| validate_update(&sized(fine), &old, errors)),
+                Vec::<String>::new(),
+                "{fine}"
+            );
+        }
+        assert_eq!(
+            texts(|errors| validate_update(&sized("1Gi"), &old, errors)),
+            ["spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"]
+        );
+        let found = claim(&json!({"volumeName": "v", "storageClassName": "c"}), &json!({}));
+        assert_eq!(texts(|errors| validate_update(&found, &old, errors)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn sources_agree() {
+        let reference = json!({"apiGroup": "g.example.com", "kind": "K", "name": "n"});
+        let mut one = claim(&json!({"dataSourceRef": reference}), &json!({}));
+        prepare_create(&mut one);
+        assert_eq!(one["spec"]["dataSource"], reference);
+        let other = claim(
+            &json!({"dataSource": {"kind": "PersistentVolumeClaim", "name": "a"},
+            "dataSourceRef": {"kind": "Pod", "name": "a"}}),
+            &json!({}),
+        );
+        assert_eq!(
+            texts(|errors| validate(&other, errors)),
+            [
+                "spec.dataSourceRef: Invalid value: \"Pod\": must be 'PersistentVolumeClaim' when referencing the \
+                 default apiGroup",
+                "spec: Invalid value: {}: must match dataSourceRef",
+            ]
+        );
+    }
+
+    #[test]
+    fn states_of_resizing_are_known() {
+        let odd = claim(&json!({}), &json!({"allocatedResourceStatuses": {"storage": "Odd"}}));
+        assert_eq!(
+            texts(|errors| validate_status(&odd, &odd, errors)),
+            ["status.allocatedResourceStatus: Unsupported value: \"storage\": supported values: \
+              \"ControllerResizeInProgress\", \"ControllerResizeInfeasible\", \"NodeResizeInProgress\", \
+              \"NodeResizeInfeasible\", \"NodeResizePending\""]
+        );
+    }
+}

@@ -1,0 +1,7 @@
+//! The kinds of `node.k8s.io`.
+
+mod runtime_class;
+
+use super::Strategy;
+
+pub(super) const KINDS: &[Strategy] = &[runtime_class::STRATEGY];

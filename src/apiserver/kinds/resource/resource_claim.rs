@@ -1,0 +1,42 @@
+//! ResourceClaims. Read from pkg/apis/resource/validation and pkg/registry/resource/resourceclaim of Kubernetes 1.36.
+
+use admit_apimachinery::findings::FieldErrors;
+use serde_json::{Value, json};
+
+use super::{allocation, claim_spec};
+use crate::kinds::Strategy;
+use crate::kinds::field::Field;
+use crate::kinds::shared::inside;
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    kind: "ResourceClaim",
+    default: Some(default),
+    validate: Some(validate),
+    validate_update: Some(validate_update),
+    validate_status: Some(allocation::validate_status),
+    ..Strategy::PLAIN
+};
+
+fn default(_: &str, claim: &mut Value) {
+    if let Some(spec) = claim.get_mut("spec") {
+        claim_spec::default(spec);
+    }
+}
+
+fn validate(claim: &Value, errors: &mut FieldErrors) {
+    claim_spec::validate(&Field::root(claim).get("spec"), false, errors);
+}
+
+/// The specification stays, so that nothing else is said of it.
+fn validate_update(claim: &Value, old: &Value, errors: &mut FieldErrors) {
+    let (spec, old) = (Field::root(claim).get("spec"), Field::root(old).get("spec"));
+    let shown = |spec: &Field<'_>| {
+        let empty = json!({});
+        let given = if spec.is_set() { spec.value() } else { &empty };
+        inside::shown("io.k8s.api.resource.v1.ResourceClaimSpec", given)
+    };
+    let (new, old) = (shown(&spec), shown(&old));
+    if new != old {
+        errors.add(|| spec.invalid_as(inside::told(&new), "field is immutable"));
+    }
+}

@@ -1,0 +1,76 @@
+//! ResourceClaimTemplates. Read from pkg/apis/resource/validation and pkg/registry/resource/resourceclaimtemplate of
+//! Kubernetes 1.36.
+
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::labels;
+use serde_json::{Value, json};
+
+use super::claim_spec;
+use crate::kinds::Strategy;
+use crate::kinds::field::Field;
+use crate::kinds::shared::inside;
+use crate::kinds::shared::label_selector::label_pairs;
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    kind: "ResourceClaimTemplate",
+    default: Some(default),
+    validate: Some(validate),
+    validate_update: Some(validate_update),
+    ..Strategy::PLAIN
+};
+
+fn default(_: &str, template: &mut Value) {
+    if let Some(spec) = template.pointer_mut("/spec/spec") {
+        claim_spec::default(spec);
+    }
+}
+
+fn validate(template: &Value, errors: &mut FieldErrors) {
+    specification(template, false, errors);
+}
+
+fn specification(template: &Value, stored: bool, errors: &mut FieldErrors) {
+    let spec = Field::root(template).get("spec");
+    let metadata = spec.get("metadata");
+    for (key, annotation) in metadata.get("annotations").entries() {
+        for problem in labels::key(&key.to_lowercase()) {
+            errors.add(|| metadata.get("annotations").with(annotation.value()).invalid_as(key, problem));
+        }
+    }
+    label_pairs(&metadata.get("labels"), errors);
+    for (field, value) in metadata.map().into_iter().flatten() {
+        let is_empty = Field::root(value).is_empty() && !value.is_number() && *value != true;
+        if !["annotations", "labels"].contains(&field.as_str()) && !is_empty {
+            errors.add(|| metadata.member(field).forbidden("cannot be set"));
+        }
+    }
+    claim_spec::validate(&spec.get("spec"), stored, errors);
+}
+
+fn validate_update(template: &Value, old: &Value, errors: &mut FieldErrors) {
+    specification(template, true, errors);
+    let (spec, old) = (Field::root(template).get("spec"), Field::root(old).get("spec"));
+    let shown = |spec: &Field<'_>| {
+        let empty = json!({});
+        let given = if spec.is_set() { spec.value() } else { &empty };
+        inside::shown("io.k8s.api.resource.v1.ResourceClaimTemplateSpec", given)
+    };
+    let (new, old) = (shown(&spec), shown(&old));
+    if new != old {
+        errors.add(|| spec.invalid_as(inside::told(&new), "field is immutable"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_get_labels_and_annotations_only() {
+        let template = json!({"spec": {"metadata": {"name": "n", "labels": {"a": "b"}}}});
+        let mut errors = FieldErrors::default();
+        validate(&template, &mut errors);
+        let texts: Vec<String> = errors.into_iter().map(|error| error.to_string()).collect();
+        assert_eq!(texts, ["spec.metadata.name: Forbidden: cannot be set"]);
+    }
+}

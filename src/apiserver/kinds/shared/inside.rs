@@ -1,0 +1,57 @@
+//! Values as some refusals print them: in kube-apiserver's internal form, and the difference of two of them.
+
+use admit_apimachinery::diff;
+use admit_apimachinery::field_error::BadValue;
+use serde_json::Value;
+
+use crate::builtin::{internal, tables};
+
+/// A value of the type with that OpenAPI name, in the internal form.
+pub(crate) fn shown(openapi: &str, value: &Value) -> Value {
+    if value.is_null() {
+        return Value::Null;
+    }
+    let tables = tables();
+    tables.by_openapi_name(openapi).map(|id| internal(tables, id, value)).unwrap_or_default()
+}
+
+/// A value in the internal form as errors show it: its members in their order, and Go's escapes.
+pub(crate) fn told(value: &Value) -> BadValue {
+    let text = value.to_string();
+    BadValue::Verbatim(text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"))
+}
+
+/// How two values in the internal form differ, line by line; nothing is said of long ones.
+pub(crate) fn difference(old: &Value, new: &Value) -> String {
+    if is_long(old) || is_long(new) {
+        return String::new();
+    }
+    diff::unified(&indented(old), &indented(new))
+}
+
+/// Whether the text is longer than those that are compared: each value has a line of its own.
+fn is_long(value: &Value) -> bool {
+    fn counted(value: &Value, left: &mut usize) {
+        *left = left.saturating_sub(1);
+        match value {
+            _ if *left == 0 => {}
+            Value::Array(items) => items.iter().for_each(|item| counted(item, left)),
+            Value::Object(members) => members.values().for_each(|member| counted(member, left)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let mut left = diff::MOST_LINES;
+    counted(value, &mut left);
+    left == 0
+}
+
+/// JSON with one blank for each level.
+fn indented(value: &Value) -> String {
+    let pretty = format!("{value:#}");
+    let halved = pretty.lines().map(|line| {
+        let text = line.trim_start();
+        let depth = line.len().saturating_sub(text.len()) / 2;
+        format!("{}{text}", " ".repeat(depth))
+    });
+    halved.collect::<Vec<_>>().join("\n")
+}
