@@ -65,6 +65,8 @@ pub struct Field {
     pub list: Option<ListType>,
     /// Whether server-side apply owns the map as a whole.
     pub atomic_map: bool,
+    /// Whether server-side apply owns the members one by one although it owns other values of the type as a whole.
+    pub granular_map: bool,
     pub patch: PatchStrategy,
     /// Published in OpenAPI and set by the server where the client set nothing.
     pub default: Option<&'static str>,

@@ -5,13 +5,13 @@
 //! # a remark
 //!
 //! TYPE [object] [atomic] [: description]
-//!   NUMBER NAME[!+~] TYPE [patch=STRATEGY[:KEY]] [list=KIND[:KEY,…]] [map=atomic] [default=JSON] [fill=JSON] [: description]
+//!   NUMBER NAME[!+~] TYPE [patch=STRATEGY[:KEY]] [list=KIND[:KEY,…]] [map=atomic|granular] [default=JSON] [fill=JSON] [: description]
 //! TYPE = VALUE VALUE …                            a string type with a closed set of values
 //! ```
 //!
 //! `!` marks a required field, `+` one that is optional but always written, `~` a message that is left out when empty, and
 //! `!~` what is required but left out when empty; the name `.` embeds a type. `atomic` types and maps are owned as a whole
-//! by server-side apply. Types are written as in Go: `*int32`, `[]Container`, `map[string]string`, `meta.ObjectMeta`.
+//! by server-side apply, a `granular` one is not although its type is. Types are written as in Go: `*int32`, `[]Container`, `map[string]string`, `meta.ObjectMeta`.
 
 use std::collections::HashMap;
 
@@ -113,6 +113,7 @@ fn field(line: &'static str, alias: &'static str, names: &Names) -> Option<Field
         omit_zero: marked.contains('~'),
         list: None,
         atomic_map: false,
+        granular_map: false,
         patch: PatchStrategy::default(),
         default: None,
         fill: None,
@@ -125,7 +126,7 @@ fn field(line: &'static str, alias: &'static str, names: &Names) -> Option<Field
             "list" => field.list = Some(list_type(value)?),
             "default" => field.default = Some(value),
             "fill" => field.fill = Some(value),
-            "map" => field.atomic_map = value == "atomic",
+            "map" => (field.atomic_map, field.granular_map) = (value == "atomic", value == "granular"),
             _ => return None,
         }
     }

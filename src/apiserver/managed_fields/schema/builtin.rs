@@ -82,13 +82,13 @@ impl Converter<'_> {
                 let element = self.value(element);
                 self.schema.add(Type { list: Some(List { element, relation }), ..Type::default() })
             }
-            TypeRef::Map(_) | TypeRef::Message(_) if field.atomic_map => {
+            TypeRef::Map(_) | TypeRef::Message(_) if field.atomic_map || field.granular_map => {
                 let converted = self.value(kind);
-                let mut owned_whole = self.schema.get(converted).clone();
-                if let Some(map) = &mut owned_whole.map {
-                    map.atomic = true;
+                let mut of_its_own = self.schema.get(converted).clone();
+                if let Some(map) = &mut of_its_own.map {
+                    map.atomic = field.atomic_map;
                 }
-                self.schema.add(owned_whole)
+                self.schema.add(of_its_own)
             }
             _ => self.value(kind),
         }
