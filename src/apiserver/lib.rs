@@ -26,7 +26,7 @@
 //! | `cel_types` | the CEL types of the built-in kinds, for type checks | builtin, resources |
 //! | [`store`] | objects with their history, and one revision for all | interrupt, object |
 //! | `objects` | what may be read of a cluster by those who do not write | resources, store |
-//! | `kinds` | what the server does with each built-in kind | clock, identity, interrupt, object, resources |
+//! | `kinds` | what is known of each built-in kind beyond its schema | builtin, clock, identity, interrupt, object, resources, status |
 //! | `validation` | what is wrong with an object, or with a change | builtin, interrupt, kinds, object, resources, status |
 //! | `patch` | patches that need the schema of the kind | builtin, interrupt |
 //! | [`managed_fields`] | who owns which field; server-side apply | builtin, interrupt, object |

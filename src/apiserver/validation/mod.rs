@@ -9,6 +9,7 @@ use admit_apimachinery::labels;
 use serde_json::Value;
 
 use crate::interrupt;
+use crate::kinds::shared::texts::{NOT_QUALIFIED, is_bare};
 use crate::kinds::strategy;
 use crate::resources::ResourceInfo;
 use crate::status::{Cause, Causes};
@@ -39,11 +40,9 @@ fn checks_finalizers(info: &ResourceInfo) -> bool {
     matches!(info.group.as_str(), "" | "apps" | "batch" | "policy") && info.kind != "Event"
 }
 
-pub(crate) const NOT_QUALIFIED: &str = "name is neither a standard finalizer name nor is it fully qualified";
-
 fn finalizers(object: &Value) -> Causes {
     let names = object.get("metadata").map(|metadata| items(metadata, "finalizers")).unwrap_or_default();
-    let bare = names.iter().enumerate().filter(|(_, name)| is_bare(name));
+    let bare = names.iter().enumerate().filter(|(_, name)| name.as_str().is_some_and(is_bare));
     bare.map(|(at, name)| Cause::invalid(format!("metadata.finalizers[{at}]"), name, NOT_QUALIFIED)).collect()
 }
 
@@ -55,11 +54,6 @@ pub(crate) fn label_pairs<'o>(pairs: impl IntoIterator<Item = (&'o str, &'o str)
         causes.extend(labels::value(value).iter().map(|why| Cause::invalid(field, &value.into(), why)));
     }
     causes
-}
-
-pub(crate) fn is_bare(finalizer: &Value) -> bool {
-    const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
-    finalizer.as_str().is_some_and(|name| !name.contains('/') && !STANDARD.contains(&name))
 }
 
 fn items<'v>(value: &'v Value, name: &str) -> &'v [Value] {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::set_phase;
+use crate::kinds::shared::texts::{NOT_QUALIFIED, is_bare};
 use crate::object;
-use crate::validation::{NOT_QUALIFIED, is_bare};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Namespace",
@@ -29,7 +29,7 @@ fn validate(namespace: &Value, errors: &mut FieldErrors) {
     for finalizer in list.items() {
         let name = list.with(finalizer.value());
         name.problems(labels::key(name.text()), errors);
-        if is_bare(finalizer.value()) {
+        if is_bare(name.text()) {
             errors.add(|| name.invalid(NOT_QUALIFIED));
         }
     }

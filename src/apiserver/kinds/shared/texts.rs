@@ -54,3 +54,11 @@ pub(crate) fn no_backsteps(field: &Field<'_>, errors: &mut FieldErrors) {
         errors.add(|| field.invalid("must not contain '..'"));
     }
 }
+
+/// What is said of the name of a finalizer without a domain.
+pub(crate) const NOT_QUALIFIED: &str = "name is neither a standard finalizer name nor is it fully qualified";
+
+/// Whether the name of a finalizer has no domain, and is none of Kubernetes' own.
+pub(crate) fn is_bare(finalizer: &str) -> bool {
+    !finalizer.contains('/') && !["kubernetes", "orphan", "foregroundDeletion"].contains(&finalizer)
+}
