@@ -67,12 +67,11 @@ fn agree_on_source(claim: &mut Value) {
     let of = |spec: &Value, field: &str| spec.get(field).filter(|source| !source.is_null()).cloned();
     match (of(spec, "dataSource"), of(spec, "dataSourceRef")) {
         (Some(source), None) => object::set_field(spec, "dataSourceRef", Some(source)),
-        (None, Some(source)) => {
-            if source.get("namespace").and_then(Value::as_str).is_none_or(str::is_empty) {
-                let mut local = source;
-                object::set_field(&mut local, "namespace", None);
-                object::set_field(spec, "dataSource", Some(local));
-            }
+        (None, Some(mut source))
+            if source.get("namespace").and_then(Value::as_str).is_none_or(str::is_empty) =>
+        {
+            object::set_field(&mut source, "namespace", None);
+            object::set_field(spec, "dataSource", Some(source));
         }
         _ => {}
     }
