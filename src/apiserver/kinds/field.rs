@@ -24,7 +24,7 @@ pub(crate) struct Field<'o> {
 
 #[derive(Debug)]
 struct Node {
-    parent: Option<Rc<Node>>,
+    parent: Option<Rc<Self>>,
     step: Step,
 }
 

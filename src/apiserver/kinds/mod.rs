@@ -50,6 +50,11 @@ pub(crate) struct Request<'r> {
     pub(crate) clock: &'r Clock,
 }
 
+/// What is wrong with the name of an object, or with the prefix of one.
+type NameProblems = fn(&Value, &str, bool) -> Vec<String>;
+/// Warnings about an object, and the one that it replaces.
+type Warnings = fn(&Value, Option<&Value>) -> Vec<String>;
+
 /// What the server does with objects of one kind. Functions that a kind does not need are left out.
 #[derive(Clone, Copy)]
 pub(crate) struct Strategy {
@@ -69,7 +74,7 @@ pub(crate) struct Strategy {
     pub(crate) prepare_approval: Option<fn(&mut Value, &Value, &Clock)>,
     /// What is wrong with a name, given the object, the name (or the prefix of one that is to be made) and whether it is
     /// a prefix. In place of the rule that most kinds follow.
-    pub(crate) name: Option<fn(&Value, &str, bool) -> Vec<String>>,
+    pub(crate) name: Option<NameProblems>,
     /// What is wrong with an object, whether it is new or changed. Metadata are validated by the registry.
     pub(crate) validate: Option<fn(&Value, &mut FieldErrors)>,
     /// What is wrong with a new object only, after `validate`.
@@ -82,7 +87,7 @@ pub(crate) struct Strategy {
     /// Whether a change is validated as if the object was new, before its metadata and the change are looked at.
     pub(crate) judged_as_new: bool,
     /// Warnings about an accepted object, given the new and, for a change, the old one.
-    pub(crate) warnings: Option<fn(&Value, Option<&Value>) -> Vec<String>>,
+    pub(crate) warnings: Option<Warnings>,
 }
 
 impl Strategy {

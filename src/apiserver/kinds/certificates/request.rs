@@ -293,7 +293,7 @@ mod tests {
     use super::*;
     use crate::kinds::tests::told;
 
-    fn request(spec: Value, conditions: Value) -> Value {
+    fn request(spec: &Value, conditions: &Value) -> Value {
         json!({"spec": spec, "status": {"conditions": conditions}})
     }
 
@@ -301,7 +301,7 @@ mod tests {
     fn signers_are_of_a_domain() {
         let wrong = |signer: &str| {
             let spec = json!({"signerName": signer, "usages": ["any"]});
-            told(&STRATEGY, &request(spec, json!([])), None).into_iter().skip(1).collect::<Vec<_>>()
+            told(&STRATEGY, &request(&spec, &json!([])), None).into_iter().skip(1).collect::<Vec<_>>()
         };
         assert!(wrong("example.com/a.b").is_empty());
         assert_eq!(
@@ -325,7 +325,7 @@ mod tests {
         let condition = |kind: &str| json!({"type": kind, "status": "True"});
         let spec = json!({"signerName": "a.b/c", "usages": ["any"]});
         let of = |kinds: &[&str]| {
-            request(spec.clone(), kinds.iter().map(|kind| condition(kind)).collect::<Vec<_>>().into())
+            request(&spec, &kinds.iter().map(|kind| condition(kind)).collect::<Vec<_>>().into())
         };
         let wrong = |new: &[&str], old: &[&str]| {
             told(&STRATEGY, &of(new), Some(&of(old))).into_iter().skip(1).collect::<Vec<_>>()

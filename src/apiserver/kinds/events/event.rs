@@ -149,8 +149,11 @@ fn update(object: &Value, old: &Value, errors: &mut FieldErrors) {
     }
 }
 
+/// A field, and what is read of it.
+type FixedField = (&'static str, fn(&Value) -> BadValue);
+
 /// The fields that stay, and how each is shown, in the order in which they are compared.
-const FIXED: [(&str, fn(&Value) -> BadValue); 14] = [
+const FIXED: [FixedField; 14] = [
     ("involvedObject", |event| in_go(event.get("regarding").unwrap_or(&Value::Null))),
     ("reason", |event| text(event, "reason").into()),
     ("message", |event| text(event, "note").into()),
