@@ -195,7 +195,7 @@ async fn an_autoscaler_has_two_shapes() {
         |version: &str| format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers");
     let sent = json!({
         "metadata": {"name": "a"},
-        "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "d"}, "metrics": [
+        "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}, "metrics": [
             {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}},
             {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Mi"}}}
         ]}

@@ -154,7 +154,7 @@ impl Field<'_> {
 
     /// As [`Field::invalid`], with another value shown.
     pub(crate) fn invalid_as(&self, shown: impl Into<BadValue>, detail: impl Into<String>) -> FieldError {
-        FieldError::invalid(self, shown, detail)
+        FieldError::invalid(self, in_order(shown.into()), detail)
     }
 
     /// It is absent or empty.
@@ -195,8 +195,16 @@ impl Field<'_> {
     fn shown(&self) -> BadValue {
         match self.value {
             Value::Null => BadValue::from(""),
-            value => BadValue::from(value),
+            value => in_order(BadValue::from(value)),
         }
+    }
+}
+
+/// Values of built-in kinds are structures, whose members are shown in the order in which they are declared.
+fn in_order(shown: BadValue) -> BadValue {
+    match shown {
+        BadValue::Json(value @ (Value::Array(_) | Value::Object(_))) => BadValue::Verbatim(value.to_string()),
+        other => other,
     }
 }
 

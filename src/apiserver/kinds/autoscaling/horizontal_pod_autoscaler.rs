@@ -62,8 +62,18 @@ fn spec(object: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
     let target = spec.get("scaleTargetRef");
     reference(&target, version_of(&target, before.as_ref()), errors);
     metrics::validate(&spec.get("metrics"), least.integer() == Some(0), errors);
+    load(&spec, errors);
     for direction in ["scaleUp", "scaleDown"] {
         rules(&spec.get("behavior").get(direction), errors);
+    }
+}
+
+/// The older version has a field for one metric, which is told of where the newer one has it.
+fn load(spec: &Field<'_>, errors: &mut FieldErrors) {
+    let share = spec.get("targetCPUUtilizationPercentage");
+    if share.integer().is_some_and(|share| share < 1) {
+        let place = spec.get("metrics").index(0).get("resource").get("target").get("averageUtilization");
+        errors.add(|| place.with(share.value()).invalid("must be greater than 0"));
     }
 }
 

@@ -45,11 +45,13 @@ pub(crate) fn not_chosen(template: &Field<'_>) -> FieldError {
     given.invalid_as(given.value(), "`selector` does not match template `labels`")
 }
 
-/// A template with the volumes of a StatefulSet's claims, which come first and in the place of volumes of the same name.
+/// A template with the volumes of a StatefulSet's claims, which come first and in the place of volumes of
+/// the same name. Of several claims of one name there is one volume.
 pub(crate) fn with_claims(template: &Value, claims: &Field<'_>) -> Value {
     let name = |of: &Value| of.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let names: Vec<&str> = claims.items().map(|claim| claim.get("metadata").get("name").text()).collect();
-    let taken: HashSet<&str> = names.iter().copied().collect();
+    let mut taken = HashSet::new();
+    let names = claims.items().map(|claim| claim.get("metadata").get("name").text());
+    let names: Vec<&str> = names.filter(|name| taken.insert(*name)).collect();
     let own = template.pointer("/spec/volumes").and_then(Value::as_array).into_iter().flatten();
     let kept = own.filter(|volume| !taken.contains(name(volume).as_str())).cloned();
     // Of claims of one name there is one volume.
@@ -70,7 +72,7 @@ mod tests {
     #[test]
     fn claims_are_volumes_of_the_template() {
         let volumes = json!([{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {}}]);
-        let claims = json!([{"metadata": {"name": "a"}}]);
+        let claims = json!([{"metadata": {"name": "a"}}, {"metadata": {"name": "a"}}]);
         let whole = with_claims(&json!({"spec": {"volumes": volumes}}), &Field::root(&claims));
         let claim = json!({"name": "a", "persistentVolumeClaim": {"claimName": "a"}});
         assert_eq!(whole["spec"]["volumes"], json!([claim, {"name": "b", "emptyDir": {}}]));

@@ -46,7 +46,8 @@ fn keep_address(service: &mut Value, old: &Value) {
             // Whoever changes the older of the two fields alone means both.
             let same = |field: &str| service["spec"].get(field) == old["spec"].get(field);
             let own = text(service, "clusterIP").to_owned();
-            if !own.is_empty() && !same("clusterIP") && same("clusterIPs") {
+            let unsaid = service["spec"].get("clusterIPs").is_none_or(Value::is_null);
+            if !own.is_empty() && !same("clusterIP") && (unsaid || same("clusterIPs")) {
                 service["spec"]["clusterIPs"] = json!([own]);
             }
             for field in GIVEN {
