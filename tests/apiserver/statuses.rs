@@ -38,7 +38,7 @@ fn cases() -> Vec<(&'static str, Value, &'static [&'static str])> {
         ),
         (
             "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations",
-            json!({"spec": {"type": "Exempt"}}),
+            json!({"spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}}),
             &ALL,
         ),
     ]

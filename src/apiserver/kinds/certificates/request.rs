@@ -59,7 +59,6 @@ const USAGES: [&str; 23] = [
 
 /// Whose request it is the server says.
 fn stamp(object: &mut Value, request: &Request<'_>) {
-    unmanaged(object);
     let who = request.identity;
     let spec = &mut object["spec"];
     spec["username"] = who.username.as_str().into();
@@ -68,13 +67,7 @@ fn stamp(object: &mut Value, request: &Request<'_>) {
     object::set_field(spec, "extra", (!who.extra.is_empty()).then(|| json!(who.extra)));
 }
 
-/// Recorded answers tell no managers of requests, whoever wrote them.
-fn unmanaged(object: &mut Value) {
-    object::set_meta(object, "managedFields", None);
-}
-
 fn keep_all(object: &mut Value, old: &Value) {
-    unmanaged(object);
     for half in ["spec", "status"] {
         object::set_field(object, half, old.get(half).cloned());
     }
@@ -82,7 +75,6 @@ fn keep_all(object: &mut Value, old: &Value) {
 
 /// Whoever signs leaves the decision alone: if it would change, all conditions stay.
 fn prepare_status(object: &mut Value, old: &Value, clock: &Clock) {
-    unmanaged(object);
     let (new, before) = (conditions_of(object), conditions_of(old));
     let count = |all: &[Value], kind: &str| all.iter().filter(|one| is_of(one, kind)).count();
     let is_kept = DECISIONS.iter().all(|kind| count(new, kind) == count(before, kind));
@@ -94,7 +86,6 @@ fn prepare_status(object: &mut Value, old: &Value, clock: &Clock) {
 }
 
 fn prepare_approval(object: &mut Value, old: &Value, clock: &Clock) {
-    unmanaged(object);
     set_times(object, old, clock);
 }
 

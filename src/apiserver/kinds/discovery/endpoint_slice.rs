@@ -84,6 +84,7 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
         errors.add(|| kind.required(""));
     }
     kind.one_of(&ADDRESS_TYPES, errors);
+    ports(&slice.get("ports"), errors);
     let endpoints = slice.get("endpoints");
     if has_more(&endpoints, MOST_ENDPOINTS) {
         errors.add(|| endpoints.too_many(MOST_ENDPOINTS));
@@ -92,7 +93,6 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
             self::endpoint(&endpoint, kind.text(), errors);
         }
     }
-    ports(&slice.get("ports"), errors);
 }
 
 fn update(object: &Value, old: &Value, errors: &mut FieldErrors) {
