@@ -24,6 +24,8 @@ pub(super) struct Rows<'f> {
     before: Vec<Value>,
     /// By what `crd` of a row says: the `lax` definition, and the `strict` one that takes its place.
     definitions: BTreeMap<String, &'f Value>,
+    /// By the number that ids of rows begin with: creations of the policies that are in force for them.
+    policies: BTreeMap<String, Vec<Value>>,
     /// Whether rows share a server whose ids begin alike, rather than all of them.
     by_beginning: bool,
     puts_carry_version: bool,
@@ -49,7 +51,7 @@ impl<'f> Rows<'f> {
             }
             "crd-objects" => before.push(namespace("crdns")),
             "ssa" => before.extend(folder.rows_of("ssa.setup").cloned()),
-            "vap-policies" => before.extend(folder.rows_of("vap.setup").cloned()),
+            "vap-policies" | "vap" => before.extend(folder.rows_of("vap.setup").cloned()),
             other => {
                 super::super::not_run(&folder.name, other);
                 return None;
@@ -58,8 +60,10 @@ impl<'f> Rows<'f> {
         let crds = format!("{}.crds", file.name);
         let definitions = folder.rows_of(&crds);
         let definitions = definitions.map(|row| (text(row, "crd").to_owned(), row)).collect();
-        let (puts_carry_version, by_beginning) = (file.name == "ssa", file.name == "vap-policies");
-        Some(Self { rows: &file.rows, before, definitions, by_beginning, puts_carry_version })
+        let policies = if file.name == "vap" { policies(folder) } else { BTreeMap::new() };
+        let by_beginning = matches!(file.name.as_str(), "vap-policies" | "vap");
+        let puts_carry_version = file.name == "ssa";
+        Some(Self { rows: &file.rows, before, definitions, policies, by_beginning, puts_carry_version })
     }
 
     /// All rows, or those whose id contains the text.
@@ -77,10 +81,28 @@ impl<'f> Rows<'f> {
         };
         if self.by_beginning {
             let mut groups: BTreeMap<&str, Vec<(usize, &'f Value)>> = BTreeMap::new();
-            for (at, row) in rows.into_iter().filter(|(_, row)| asked(row)) {
+            for (at, row) in rows {
                 groups.entry(beginning(row)).or_default().push((at, row));
             }
-            return groups.into_values().map(group).collect();
+            let with_policies = |(beginning, rows): (&str, Vec<(usize, &'f Value)>)| {
+                // Objects first: those that rows change were stored before a policy could refuse them.
+                let olds = creations(rows.iter().map(|(_, row)| *row), "");
+                let policies = self.policies.get(beginning).map(Vec::as_slice).unwrap_or_default();
+                let (deletions, others): (Vec<_>, Vec<_>) =
+                    rows.into_iter().partition(|(_, row)| row["request"]["method"] == "DELETE");
+                // What is deleted has other labels than what is changed: a server for each.
+                let labelled = with_labels(&olds, deletions.iter().map(|(_, row)| *row));
+                [(others, olds), (deletions, labelled)].map(|(rows, olds)| {
+                    let mut group = group(rows.into_iter().filter(|(_, row)| asked(row)).collect());
+                    group.before.extend(olds.into_iter().chain(policies.iter().cloned()));
+                    group
+                })
+            };
+            return groups
+                .into_iter()
+                .flat_map(with_policies)
+                .filter(|group| !group.rows.is_empty())
+                .collect();
         }
         if rows.iter().all(|(_, row)| changes_nothing(row)) {
             let rows: Vec<_> = rows.into_iter().filter(|(_, row)| asked(row)).collect();
@@ -140,16 +162,69 @@ fn beginning(row: &Value) -> &str {
 
 /// Creations of the objects that rows change.
 fn olds(folder: &Folder) -> Vec<Value> {
+    let rows = folder.rows_of("builtin-update").chain(folder.rows_of("builtin-status"));
+    creations(rows, "?fieldManager=creator")
+}
+
+/// Creations of the objects that rows change, each once.
+fn creations<'f>(rows: impl Iterator<Item = &'f Value>, query: &str) -> Vec<Value> {
     let mut known = BTreeSet::new();
     let mut creations = Vec::new();
-    for row in folder.rows_of("builtin-update").chain(folder.rows_of("builtin-status")) {
-        let path = text(&row["request"], "path").split('?').next().unwrap_or_default();
-        let object = path.strip_suffix("/status").unwrap_or(path);
-        if let Some((collection, _)) = object.rsplit_once('/')
-            && known.insert(object)
-        {
-            creations.push(create(&format!("{collection}?fieldManager=creator"), &row["old"]));
+    for row in rows.filter(|row| row["old"]["metadata"].is_object()) {
+        let Some(collection) = collection(row) else { continue };
+        if known.insert((collection.clone(), text(&row["old"]["metadata"], "name"))) {
+            creations.push(create(&format!("{collection}{query}"), &row["old"]));
         }
     }
     creations
+}
+
+/// Where the row's old object was created: in its own version, whichever the row asks in.
+fn collection(row: &Value) -> Option<String> {
+    let path = text(&row["request"], "path").split('?').next()?;
+    let object = SUBRESOURCES.iter().find_map(|name| path.strip_suffix(name)).unwrap_or(path);
+    let (asked, _) = object.rsplit_once('/')?;
+    let version = text(&row["old"], "apiVersion");
+    // /api/VERSION/…, /apis/GROUP/VERSION/…
+    let (root, parts) = if version.contains('/') { ("apis", 4) } else { ("api", 3) };
+    let below: Vec<&str> = asked.split('/').skip(parts).collect();
+    Some(format!("/{root}/{version}/{}", below.join("/")))
+}
+
+/// Creations of objects, with the labels that rows say these had when they were deleted.
+fn with_labels<'f>(creations: &[Value], deletions: impl Iterator<Item = &'f Value>) -> Vec<Value> {
+    /// Where an object stands, whichever its version: the namespace and what follows.
+    fn place(path: &str) -> &str {
+        path.split_once("/namespaces/").map_or(path, |(_, place)| place)
+    }
+    let mut creations = creations.to_vec();
+    for row in deletions {
+        let path = text(&row["request"], "path").split('?').next().unwrap_or_default();
+        let created = creations.iter_mut().find(|creation| {
+            let object =
+                format!("{}/{}", text(creation, "path"), text(&creation["body"]["metadata"], "name"));
+            place(&object) == place(path)
+        });
+        if let Some(creation) = created {
+            creation["body"]["metadata"]["labels"] = row["old"].clone();
+        }
+    }
+    creations
+}
+
+const SUBRESOURCES: [&str; 2] = ["/status", "/scale"];
+
+/// Creations of the policies and bindings that are in force, by the number of their rows.
+fn policies(folder: &Folder) -> BTreeMap<String, Vec<Value>> {
+    const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
+    let mut policies: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for row in folder.rows_of("vap.policies").filter(|row| row["inForce"] == true) {
+        let seed = policies.entry(row["seed"].to_string()).or_default();
+        seed.push(create(&format!("{GROUP}/validatingadmissionpolicies"), &row["policy"]));
+        let bindings = row["bindings"].as_array().into_iter().flatten();
+        seed.extend(
+            bindings.map(|binding| create(&format!("{GROUP}/validatingadmissionpolicybindings"), binding)),
+        );
+    }
+    policies
 }
