@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use admit_apimachinery::status::{Reason, Status};
-use admit_policy::json;
-use admit_policy::request::GroupVersionKind;
+use admit_policy::{GroupVersionKind, json};
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode, Uri};

@@ -3,8 +3,7 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use admit_policy::EvalOptions;
-use admit_policy::decision::{Decision, Enforcement, RuleOutcome, Verdict};
+use admit_policy::{Decision, Enforcement, EvalOptions, RuleOutcome, Verdict};
 
 use super::convert::Converters;
 use super::failure_answer::{AUDITING, FailureAnswer};

@@ -1,8 +1,7 @@
 //! One line per denial: who wanted what, and which rule said no. Nothing of an object but its name, and of a rule's
 //! message no secret that is easy to know.
 
-use admit_policy::decision::{Decision, Denial, Enforcement};
-use admit_policy::request::Request;
+use admit_policy::{Decision, Denial, Enforcement, Request};
 
 pub(super) use crate::telemetry::escaped as shown;
 use crate::telemetry::{Outside, Secrets};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use admit_policy::vap::FailurePolicy;
+use admit_policy::FailurePolicy;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};

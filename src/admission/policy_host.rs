@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use admit_policy::Documents;
-use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
-use admit_policy::request::{GroupVersionKind, GroupVersionResource, UserInfo};
+use admit_policy::{
+    Access, AccessAttributes, Documents, GroupVersionKind, GroupVersionResource, Host, HostError, Scope,
+    UserInfo,
+};
 use serde_json::Value;
 
 use super::convert::Converters;

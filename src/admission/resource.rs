@@ -3,10 +3,8 @@
 
 use admit_apimachinery::field_error::FieldError;
 use admit_policy::crd::{CompiledCrd, CrdVersion, Unread, Write, Written};
-use admit_policy::decision::{Denial, Reason, Status};
-use admit_policy::request::{Operation, Request};
-use admit_policy::schema::metadata::Malformed;
-use admit_policy::{Deadline, Documents, EvalOptions};
+use admit_policy::schema::Malformed;
+use admit_policy::{Deadline, Denial, Documents, EvalOptions, Operation, Reason, Request, Status};
 use serde_json::Value;
 
 /// What a definition says about a request.

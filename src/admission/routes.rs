@@ -19,8 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admit_apimachinery::status::{Reason, Status};
-use admit_policy::request::Request;
-use admit_policy::review::Arena;
+use admit_policy::{Arena, Request};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};

@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use admit_policy::PolicySet;
 use admit_policy::manifest::Document;
 use admit_policy::matching::MatchResources;
-use admit_policy::vap::{Binding, Policy};
+use admit_policy::{Binding, Policy, PolicySet};
 use serde_json::{Value, json};
 
 /// A complete set, and where it came from.

@@ -8,10 +8,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use admit_cel::names::escape_property;
-use admit_cel::{DeclField, DeclKind, DeclType, ListType, Type};
-use admit_policy::request::{GroupVersionKind, GroupVersionResource};
-use admit_policy::vap::Types;
+use admit_cel::{DeclField, DeclKind, DeclType, ListType, Type, escape_property};
+use admit_policy::{GroupVersionKind, GroupVersionResource, Types};
 
 use crate::builtin::{RawKind, TypeId, TypeRef, tables};
 use crate::resources::{ResourceTable, builtin_rows};

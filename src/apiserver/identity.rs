@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use admit_policy::request::UserInfo;
+use admit_policy::UserInfo;
 use serde_json::{Map, Value, json};
 
 /// Members may do everything.

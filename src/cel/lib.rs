@@ -7,13 +7,13 @@
 //!
 //! | module | decides | may use |
 //! |---|---|---|
-//! | [`source`], [`limits`], [`names`], [`document`] | positions, bounds, identifiers, JSON text to an arena of nodes | std |
+//! | `source`, `limits`, `names`, [`document`] | positions, bounds, identifiers, JSON text to an arena of nodes | std |
 //! | `diagnostic` | errors as data | source |
 //! | [`syntax`] | text to an arena of expressions with spans, macros expanded | source, diagnostic, limits, names |
-//! | [`types`] | the types of the checker and of declared documents | names |
-//! | [`value`] | values that borrow a decoded document | types, document |
+//! | `types` | the types of the checker and of declared documents | names |
+//! | `value` | values that borrow a decoded document | types, document |
 //! | `cost` | size algebra | syntax, types |
-//! | [`library`] | one row per overload: signature, implementation, costs, version, doc line | types, value, limits, cost (size algebra) |
+//! | `library` | one row per overload: signature, implementation, costs, version, doc line | types, value, limits, cost (size algebra) |
 //! | `check` | the type of every expression, the overloads a call may reach | syntax, types, library, diagnostic, source, limits |
 //! | `estimate` | the static estimate | check (its output), cost, library, syntax, types |
 //! | `plan` | names, fields and overloads resolved once; constants folded | check (its output), syntax, types, value, library, source, limits, document |
@@ -48,25 +48,42 @@ pub mod document;
 mod env;
 mod estimate;
 mod eval;
-pub mod library;
-pub mod limits;
-pub mod names;
+mod library;
+mod limits;
+mod names;
 mod plan;
-pub mod source;
+mod source;
 pub mod syntax;
-pub mod types;
-pub mod value;
+mod types;
+mod value;
 
-pub use cost::{Bounds, CallEstimate, Operand};
+// The main way: a text to a program, a document to values, both to a result.
 pub use diagnostic::{CompileError, Diagnostic};
 pub use document::{Node, ReadError, ReadLimits};
 pub use env::{Checked, Env, Mode, SizeHints};
-pub use eval::{Bindings, Coverage, Evaluation, Observation, Observer, Trace, TraceEntry, Variables};
+pub use eval::{Bindings, Evaluation, Variables};
+pub use library::Version;
+pub use plan::{Program, ProgramError, Slot};
+pub use types::{AbstractType, DeclField, DeclKind, DeclType, ListType, Type, parse_type};
+pub use value::{
+    Constant, ConstantEntries, Duration, EvalError, HostMap, Indexed, Layout, List, Map, NamedFormat, Opaque,
+    Quantity, Semver, Timestamp, Url, Value, authorization, runtime_type,
+};
+
+// Functions, and what calls cost.
+pub use cost::{Bounds, CallEstimate, Operand};
+pub use library::{Context, Cost, Estimate, Extra, Implementation, Overload, SignatureError, overloads};
+
+// What was evaluated, and where in the text.
+pub use eval::{Coverage, Observation, Observer, Trace, TraceEntry};
+pub use plan::{Branch, BranchKind};
+pub use source::{Position, Source, Span};
+
+// What Kubernetes asks beside: names of fields, patterns, limits.
 pub use library::regex::GoRegex;
-pub use library::{Extra, Overload, SignatureError, Version};
-pub use plan::{Branch, BranchKind, PatternError, PatternSum, Program, ProgramError, Slot};
-pub use types::{AbstractType, DeclField, DeclKind, DeclType, ListType, Type};
-pub use value::{EvalError, HostMap, List, Map, Value};
+pub use limits::PER_CALL_LIMIT;
+pub use names::{escape_property, is_identifier};
+pub use plan::{PatternError, PatternSum};
 
 /// The examples of the readme.
 #[cfg(doctest)]

@@ -28,7 +28,7 @@ const RESERVED: [&str; 21] = [
 
 /// Whether a word may name no variable and no function.
 #[must_use]
-pub fn is_reserved(word: &str) -> bool {
+pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
@@ -43,7 +43,7 @@ pub fn is_identifier(text: &str) -> bool {
 /// The identifier that names a property in expressions; none where no identifier can.
 ///
 /// ```
-/// use admit_cel::names::escape_property;
+/// use admit_cel::escape_property;
 ///
 /// assert_eq!(escape_property("my-field").as_deref(), Some("my__dash__field"));
 /// assert_eq!(escape_property("namespace").as_deref(), Some("__namespace__"));

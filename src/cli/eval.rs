@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use admit_policy::eval::{AdhocError, Answer, evaluate};
+use admit_policy::{AdhocError, Answer, evaluate};
 use clap::Args;
 use serde_json::Value;
 

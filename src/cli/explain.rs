@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use admit_policy::recording::{Keep, Recording};
+use admit_policy::{Keep, Recording};
 use clap::Args;
 
 use super::Exit;

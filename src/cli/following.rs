@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admit_policy::PolicySet;
-use admit_policy::request::GroupVersionKind;
+use admit_policy::{GroupVersionKind, PolicySet};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;

@@ -23,31 +23,97 @@
 //! | `tools` | test suites, lint, applied manifests, generated suites, single expressions | crd, matching, patch, read, report, request, schema, set, vap |
 //!
 //! `crd` and `vap` do not know each other.
+//!
+//! ```
+//! use admit_policy::{LoadOptions, PolicySet, Request};
+//! use serde_json::json;
+//!
+//! let policy = "
+//! apiVersion: admissionregistration.k8s.io/v1
+//! kind: ValidatingAdmissionPolicy
+//! metadata: {name: few-replicas}
+//! spec:
+//!   matchConstraints:
+//!     resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}]
+//!   validations: [{expression: object.spec.replicas <= 5, message: too many}]
+//! ---
+//! apiVersion: admissionregistration.k8s.io/v1
+//! kind: ValidatingAdmissionPolicyBinding
+//! metadata: {name: few-replicas}
+//! spec: {policyName: few-replicas, validationActions: [Deny]}
+//! ";
+//! let set = PolicySet::load_files([("policy.yaml", policy)], LoadOptions::default()).unwrap();
+//! let request = json!({
+//!     "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
+//!     "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
+//!     "operation": "CREATE",
+//!     "name": "web",
+//!     "namespace": "shop",
+//!     "object": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 9}},
+//! });
+//! let decision = set.decide(&Request::from_value(&request)?, set.documents());
+//! assert!(decision.denial.is_some_and(|denial| denial.message.ends_with("denied request: too many")));
+//! # Ok::<(), admit_policy::ReviewError>(())
+//! ```
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
 pub mod crd;
 mod deadline;
-pub mod devices;
+mod devices;
 pub mod matching;
 pub mod patch;
 mod read;
 mod report;
-pub mod request;
+mod request;
 pub mod schema;
 mod set;
 mod tools;
-pub mod vap;
+mod vap;
 pub mod webhook;
 
-pub use self::deadline::{Deadline, Interrupted, Pace, asking, unasked};
-pub use self::read::decode::DecodeError;
-pub use self::read::{json, manifest, object, path};
-pub use self::report::decision::Decision;
-pub use self::report::options::EvalOptions;
-pub use self::report::recording::Recording;
-pub use self::report::{decision, explanation, recording};
-pub use self::request::{Request, access, host, rbac, review};
-pub use self::set::documents::{self, Documents};
+// The main way: documents to a set, a request and its environment to a decision.
+pub use self::report::decision::{
+    Decision, Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, RulePath, Skipped, Status,
+    StatusDetails, Verdict,
+};
+pub use self::request::host::{Access, AccessAttributes, Host, HostError, Scope};
+pub use self::request::{
+    GroupVersionKind, GroupVersionResource, Operation, Request, ReviewError, ReviewErrorKind, UserInfo,
+};
+pub use self::set::documents::Documents;
 pub use self::set::load::LoadOptions;
 pub use self::set::{LoadErrorKind, PolicySet, PolicySetBuilder};
-pub use self::tools::{apply, eval, init, lint, suite};
+
+// What a set holds, and what it asks its callers for.
+pub use self::read::decode::{DecodeError, FieldsError};
+pub use self::read::object::Object;
+pub use self::read::path::Path;
+pub use self::request::access::{ANSWER_FIELDS, AccessAnswers};
+pub use self::request::review::{Arena, NoReview, Review};
+pub use self::set::builtins::{Builtins, Prepared};
+pub use self::vap::{
+    Binding, FailurePolicy, MatchConditions, Missed, NotFoundAction, ParamRef, ParamSelector, Policy,
+    TypeWarning, Types, check_mutating, check_mutating_binding,
+};
+
+// How evaluations are watched and ended.
+pub use self::deadline::{Deadline, Interrupted, Pace, asking, unasked};
+pub use self::report::options::EvalOptions;
+pub use self::report::recording::{
+    Expression, ExpressionId, Keep, Origin, Recorded, RecordedOutcome, RecordedTrace, Recording,
+};
+
+// Expressions of other objects.
+pub use self::devices::{SelectorProblem, selector_problem};
+
+// Subjects with a page of their own.
+pub use self::read::{json, manifest};
+pub use self::report::explanation;
+pub use self::request::rbac;
+pub use self::tools::eval::{AdhocError, Answer, evaluate};
+pub use self::tools::{apply, init, lint, suite};
+
+/// The examples of the readme.
+#[cfg(doctest)]
+#[doc = include_str!("README.md")]
+struct Readme;

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use admit_cel::types::parse_type;
 use admit_cel::{
     Bounds, CompileError, DeclField, DeclKind, DeclType, Env, EvalError, ListType, Mode, Overload,
-    SignatureError, SizeHints, Type, Version,
+    SignatureError, SizeHints, Type, Version, parse_type,
 };
 
 fn env(variables: &[(&str, &str)]) -> Env {

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use admit_cel::types::parse_type;
-use admit_cel::{Env, Mode, Type, Version};
+use admit_cel::{Env, Mode, Type, Version, parse_type};
 
 use crate::corpora::rows;
 

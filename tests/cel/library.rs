@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use admit_cel::types::parse_type;
-use admit_cel::{Bindings, Env, Evaluation, Extra, Mode, Value, Version, library};
+use admit_cel::{Bindings, Env, Evaluation, Extra, Mode, Value, Version, parse_type};
 use bumpalo::Bump;
 use serde_json::{Value as Json, json};
 
@@ -19,7 +18,7 @@ const OWN_CASES: &[&str] = &[
 ];
 
 /// Authorization checks are recorded with the admission policies that use them.
-fn is_recorded_elsewhere(row: &library::Overload) -> bool {
+fn is_recorded_elsewhere(row: &admit_cel::Overload) -> bool {
     row.signature.contains("kubernetes.authorization.")
 }
 
@@ -47,7 +46,7 @@ fn every_row_has_a_recorded_case() {
         .chain(OWN_CASES.iter().map(|text| json!({"expr": text})))
         .flat_map(|row| overloads(&base, &row))
         .collect();
-    let missing: Vec<_> = library::rows()
+    let missing: Vec<_> = admit_cel::overloads()
         .filter(|row| row.is_in(RECORDED) && !reached.contains(row.id) && !is_recorded_elsewhere(row))
         .map(|row| row.id)
         .collect();

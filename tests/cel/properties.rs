@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use admit_cel::source::Source;
-use admit_cel::syntax;
 use admit_cel::{
-    Bindings, DeclType, Env, EvalError, Evaluation, Mode, Node, Program, SizeHints, Trace, Type, Value,
-    Version,
+    Bindings, DeclType, Env, EvalError, Evaluation, Mode, Node, Program, SizeHints, Source, Trace, Type,
+    Value, Version, syntax,
 };
 use bumpalo::Bump;
 use proptest::collection::vec;

@@ -1,6 +1,6 @@
 //! The parser: what it reads, what the printer gives back, and what it refuses however large the text.
 
-use admit_cel::source::Source;
+use admit_cel::Source;
 use admit_cel::syntax::{self, Ast, Expr, ExprId, Options, macros};
 
 use crate::corpora::rows;

@@ -1,9 +1,9 @@
 //! Objects in another version of their kind.
 
 use admit_apimachinery::yaml;
+use admit_policy::GroupVersionKind;
 use admit_policy::crd::CompiledCrd;
 use admit_policy::matching::builtin;
-use admit_policy::request::GroupVersionKind;
 use serde_json::{Value, json};
 
 use crate::support::{denying, request, set, widgets, yaml};

@@ -3,8 +3,7 @@
 use std::cell::Cell;
 
 use admit_policy::crd::{CompiledCrd, ValidateOptions, Write};
-use admit_policy::decision::Verdict;
-use admit_policy::{Deadline, EvalOptions};
+use admit_policy::{Deadline, EvalOptions, Verdict};
 use serde_json::json;
 
 use crate::support::{request, set, widgets_of, yaml};

@@ -1,7 +1,6 @@
 //! What comes of a policy that matches: actions, failure policy, params, budgets.
 
-use admit_policy::decision::{Decision, Verdict};
-use admit_policy::documents::Documents;
+use admit_policy::{Decision, Documents, Verdict};
 use serde_json::json;
 
 use crate::support::{request, set};

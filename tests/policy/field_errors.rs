@@ -1,7 +1,7 @@
 //! Field errors print as Kubernetes prints them.
 
 use admit_apimachinery::field_error::{BadValue, FieldError, aggregate};
-use admit_policy::path::Path;
+use admit_policy::Path;
 use serde_json::json;
 
 #[test]

@@ -1,6 +1,6 @@
 //! Which requests a policy speaks about.
 
-use admit_policy::documents::Documents;
+use admit_policy::Documents;
 use serde_json::{Value, json};
 
 use crate::support::{denying, request, set, widgets};

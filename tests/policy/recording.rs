@@ -1,7 +1,7 @@
 //! What a recording tells of the expressions that a decision or a validation evaluated.
 
 use admit_policy::crd::{CompiledCrd, ValidateOptions};
-use admit_policy::recording::{Keep, Origin, Recorded, Recording};
+use admit_policy::{Keep, Origin, Recorded, Recording};
 use indexmap::IndexMap;
 use serde_json::json;
 
@@ -31,8 +31,8 @@ metadata: {name: team}
 ";
 
 /// `path = outcome` of every trace.
-fn traces(recorded: &IndexMap<admit_policy::recording::ExpressionId, Recorded>) -> Vec<String> {
-    let of = |(id, recorded): (&admit_policy::recording::ExpressionId, &Recorded)| {
+fn traces(recorded: &IndexMap<admit_policy::ExpressionId, Recorded>) -> Vec<String> {
+    let of = |(id, recorded): (&admit_policy::ExpressionId, &Recorded)| {
         let traces = recorded.traces.iter().map(|trace| {
             let (Ok(outcome) | Err(outcome)) = &trace.outcome;
             format!("{}{}{} = {outcome}", id.path, if trace.at.is_empty() { "" } else { " at " }, trace.at)

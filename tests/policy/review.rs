@@ -1,9 +1,6 @@
 //! AdmissionReviews that are right and wrong.
 
-use admit_policy::json;
-use admit_policy::object::Object;
-use admit_policy::request::{Operation, Request};
-use admit_policy::review::{Arena, NoReview, Review};
+use admit_policy::{Arena, NoReview, Object, Operation, Request, Review, json};
 use serde_json::{Value, json};
 
 fn review(changes: &[(&str, Value)]) -> Vec<u8> {

@@ -2,9 +2,8 @@
 //! the cases that explain a rule.
 
 use admit_apimachinery::findings::FieldErrors;
-use admit_policy::Pace;
-use admit_policy::path::Path;
-use admit_policy::schema::{self, Schema, list_type, validate};
+use admit_policy::schema::{self, Schema};
+use admit_policy::{Pace, Path};
 use serde_json::{Value, json};
 
 /// One that cannot be read checks nothing, which no test here expects of all its rows.
@@ -13,7 +12,7 @@ fn schema_of(schema: &Value) -> Schema {
 }
 
 fn errors(schema: &Value, value: &Value) -> Vec<String> {
-    validate::validate(value, &schema_of(schema), None, &Path::Nil, &Pace::default())
+    schema::validate(value, &schema_of(schema), None, &Path::Nil, &Pace::default())
         .iter()
         .map(ToString::to_string)
         .collect()
@@ -157,7 +156,7 @@ fn duplicates_are_told_once_at_their_second_appearance() {
     }}));
     let document = json!({"set": ["a", "b", "a", "a"], "map": [{"k": "x", "v": 1}, {"k": "x", "v": 2}]});
     let mut found = FieldErrors::default();
-    list_type::validate(&document, &schema, &Path::Nil, &mut found, &Pace::default());
+    schema::validate_lists(&document, &schema, &Path::Nil, &mut found, &Pace::default());
     let lines: Vec<_> = found.into_vec().iter().map(ToString::to_string).collect();
     assert_eq!(lines, [r#"set[2]: Duplicate value: "a""#, r#"map[1]: Duplicate value: {"k":"x"}"#]);
 }

@@ -1,8 +1,6 @@
 //! Documents from YAML text, and the set they make.
 
-use admit_policy::PolicySet;
-use admit_policy::manifest;
-use admit_policy::request::Request;
+use admit_policy::{PolicySet, Request, manifest};
 use serde_json::{Value, json};
 
 /// The documents of a text that is right.

@@ -1,6 +1,6 @@
 //! Warnings of policies whose expressions do not fit the types of the objects they speak about.
 
-use admit_policy::vap::TypeWarning;
+use admit_policy::TypeWarning;
 
 use crate::support::{denying, set, widgets};
 

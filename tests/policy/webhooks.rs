@@ -1,7 +1,7 @@
 //! Registration of webhook configurations, by the cases of `data/webhooks.yaml`.
 
 use admit_apimachinery::yaml;
-use admit_policy::vap::FailurePolicy;
+use admit_policy::FailurePolicy;
 use admit_policy::webhook::{Client, Configuration, Kind, Service};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 //! and `uid`, no patch (there is no field for one), a code of an error, annotation keys that it can qualify.
 
 use admit_apimachinery::status::Status;
-use admit_policy::decision::Decision;
+use admit_policy::Decision;
 use bytes::Bytes;
 use http::StatusCode;
 use serde::Serialize;

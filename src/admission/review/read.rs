@@ -1,7 +1,6 @@
 //! Bytes to a request, within limits: of depth by the reader, of width here, of size by whoever received the bytes.
 
-use admit_policy::request::Request;
-use admit_policy::review::{Arena, NoReview, Review};
+use admit_policy::{Arena, NoReview, Request, Review};
 use serde_json::Value;
 
 use super::id::{ReviewId, ReviewVersion};

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
 use admit_policy::matching::builtin;
-use admit_policy::request::{GroupVersionKind, GroupVersionResource, UserInfo};
+use admit_policy::{
+    Access, AccessAttributes, GroupVersionKind, GroupVersionResource, Host, HostError, Scope, UserInfo,
+};
 use serde_json::Value;
 
 use super::Cluster;

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use admit_policy::vap::{Binding, Policy, check_mutating, check_mutating_binding};
 use admit_policy::webhook::{Configuration, Kind};
-use admit_policy::{Deadline, EvalOptions, PolicySet};
+use admit_policy::{
+    Binding, Deadline, EvalOptions, Policy, PolicySet, check_mutating, check_mutating_binding,
+};
 use serde_json::{Value, json};
 
 use super::review::Review;

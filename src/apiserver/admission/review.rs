@@ -1,7 +1,6 @@
 //! Builds the `admission.k8s.io/v1` AdmissionRequest of a write.
 
-use admit_policy::Request;
-use admit_policy::object::Object;
+use admit_policy::{Object, Request};
 use serde_json::{Map, Value, json};
 
 use super::Cluster;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use admit_apimachinery::go::quote::{quote, quote_all};
 use admit_apimachinery::status::Reason;
-use admit_policy::host::AccessAttributes;
+use admit_policy::AccessAttributes;
 use admit_policy::rbac::{Missing, Rule, missing};
 use serde_json::Value;
 

@@ -10,8 +10,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use admit_apimachinery::go;
 use admit_apimachinery::status::Reason;
-use admit_policy::host::{Access, AccessAttributes};
 use admit_policy::rbac::AccessRules;
+use admit_policy::{Access, AccessAttributes};
 
 use crate::identity::Identity;
 use crate::objects::Objects;

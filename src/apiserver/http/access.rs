@@ -1,7 +1,7 @@
 //! Determines the identity of a request, and the attributes that authorization is asked about.
 
 use admit_apimachinery::names::path_segment;
-use admit_policy::host::AccessAttributes;
+use admit_policy::AccessAttributes;
 use http::{Method, header};
 
 use super::Incoming;

@@ -11,7 +11,7 @@ use admit_apimachinery::{
 };
 use std::collections::BTreeMap;
 
-use admit_policy::host::AccessAttributes;
+use admit_policy::AccessAttributes;
 use http::HeaderMap;
 
 use crate::authorization::{refused, resource_access};

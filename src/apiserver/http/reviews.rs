@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use admit_apimachinery::go::quote::quote_all;
-use admit_policy::host::AccessAttributes;
+use admit_policy::AccessAttributes;
 use axum::response::Response;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 //! on the connection's thread; users with ten thousands of rules wait in the queue of lists, and nobody else with
 //! them.
 
-use admit_policy::host::AccessAttributes;
+use admit_policy::AccessAttributes;
 use http::HeaderMap;
 use tokio::time::Instant;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use admit_policy::host::{Access, AccessAttributes};
 use admit_policy::rbac::AccessRules;
+use admit_policy::{Access, AccessAttributes};
 
 use super::Registry;
 use crate::identity::Identity;

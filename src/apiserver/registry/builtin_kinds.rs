@@ -3,10 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use admit_policy::apply::{Builtins, Prepared};
-use admit_policy::crd;
-use admit_policy::decision::{Reason, Status};
-use admit_policy::request::GroupVersionKind;
+use admit_policy::{Builtins, GroupVersionKind, Prepared, Reason, Status, crd};
 use serde_json::Value;
 
 use super::kinds;

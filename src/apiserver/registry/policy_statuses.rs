@@ -9,9 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admit_policy::request::{GroupVersionKind, GroupVersionResource};
-use admit_policy::vap::{Policy, TypeWarning, Types};
-use admit_policy::{Documents, unasked};
+use admit_policy::{Documents, GroupVersionKind, GroupVersionResource, Policy, TypeWarning, Types, unasked};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use admit_apimachinery::weight::{Budget, TooHeavy};
 use admit_policy::crd::{CompiledCrd, ConversionError, CrdVersion, ValidateOptions};
-use admit_policy::schema::metadata::Malformed;
+use admit_policy::schema::Malformed;
 use admit_policy::{Deadline, EvalOptions};
 use serde_json::Value;
 

@@ -62,7 +62,7 @@ impl Env {
         Ok(Self { inner: Arc::new(Inner { functions, ..(*self.inner).clone() }) })
     }
 
-    /// Reads a type in CEL notation, as [`parse_type`](crate::types::parse_type) does, with the caller's types.
+    /// Reads a type in CEL notation, as [`parse_type`](crate::parse_type) does, with the caller's types.
     #[must_use]
     pub fn parse_type(&self, text: &str) -> Option<Type> {
         parse_type_of(&self.inner.types, text)

@@ -15,7 +15,7 @@ pub(crate) const STRUCT: u64 = 40;
 
 /// The size that costs are counted in: code points, bytes, items, entries; one for every other value.
 #[must_use]
-pub fn size(value: &Value<'_>) -> u64 {
+pub(crate) fn size(value: &Value<'_>) -> u64 {
     match value {
         Value::String(text) => length(characters(text)),
         Value::Bytes(bytes) => length(bytes.len()),

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::{Overload, Signature, SignatureError, Version, extensions, rows};
+use super::{Overload, Signature, SignatureError, Version, extensions, overloads};
 use crate::types::TypeNames;
 use crate::value::{EvalError, Value, runtime_type};
 
@@ -25,7 +25,7 @@ pub enum Extra {
 
 /// A row with its parsed signature.
 #[derive(Clone, Debug)]
-pub struct Declared {
+pub(crate) struct Declared {
     /// The row.
     pub row: &'static Overload,
     /// Its signature, parsed.
@@ -34,7 +34,7 @@ pub struct Declared {
 
 /// All overloads of one name.
 #[derive(Clone, Debug)]
-pub struct Function {
+pub(crate) struct Function {
     /// With its namespace.
     pub name: &'static str,
     /// In the order of their declaration, which is the order in which a choice tries them.
@@ -45,22 +45,22 @@ pub struct Function {
 
 /// The functions of an environment.
 #[derive(Clone, Debug, Default)]
-pub struct Functions {
+pub(crate) struct Functions {
     by_name: HashMap<&'static str, Function>,
 }
 
 impl Functions {
     /// What Kubernetes offers at `version`.
     #[must_use]
-    pub fn kubernetes(version: Version) -> Self {
+    pub(crate) fn kubernetes(version: Version) -> Self {
         let mut functions = Self::default();
-        functions.extend(rows().filter(|row| row.is_in(version)));
+        functions.extend(overloads().filter(|row| row.is_in(version)));
         functions
     }
 
     /// With a library more.
     #[must_use]
-    pub fn with(mut self, extra: Extra) -> Self {
+    pub(crate) fn with(mut self, extra: Extra) -> Self {
         self.extend_all(match extra {
             Extra::JsonPatch => &[super::kubernetes::jsonpatch::ROWS],
             // A macro alone.
@@ -84,21 +84,15 @@ impl Functions {
     }
 
     /// The names of all functions, operators left out, in no order.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         let is_word = |name: &&str| name.starts_with(|first: char| first.is_ascii_alphabetic());
         self.by_name.keys().copied().filter(is_word)
     }
 
     /// The overloads of a name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Function> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Function> {
         self.by_name.get(name)
-    }
-
-    /// The row of an overload id.
-    #[must_use]
-    pub fn overload(&self, function: &str, id: &str) -> Option<&Declared> {
-        self.get(function)?.overloads.iter().find(|declared| declared.row.id == id)
     }
 
     /// With the caller's functions.
@@ -153,7 +147,7 @@ impl Function {
     /// # Errors
     ///
     /// `no such overload`, worded as cel-go does for this function, when no overload accepts them.
-    pub fn choose(&self, args: &[Value<'_>]) -> Result<&'static Overload, EvalError> {
+    pub(crate) fn choose(&self, args: &[Value<'_>]) -> Result<&'static Overload, EvalError> {
         if let Some(found) = self.overloads.iter().find(|declared| declared.signature.accepts(args)) {
             return Ok(found.row);
         }
@@ -169,7 +163,7 @@ impl Function {
     /// # Errors
     ///
     /// As [`Self::choose`].
-    pub fn admit(&self, row: &Overload, args: &[Value<'_>]) -> Result<(), EvalError> {
+    pub(crate) fn admit(&self, row: &Overload, args: &[Value<'_>]) -> Result<(), EvalError> {
         let accepts = |declared: &Declared| declared.row.id == row.id && declared.signature.accepts(args);
         if self.runs_body(args) || self.overloads.iter().any(accepts) {
             return Ok(());
@@ -193,7 +187,7 @@ fn has_trait(types: &[&str], value: &Value<'_>) -> bool {
 
 /// The error of a call of `function` that no overload accepts.
 #[must_use]
-pub fn no_such_overload(function: &str, args: &[Value<'_>]) -> EvalError {
+pub(crate) fn no_such_overload(function: &str, args: &[Value<'_>]) -> EvalError {
     let Some(trait_types) = single_body(function) else {
         let names: Vec<_> = args.iter().map(runtime_type::name_of).collect();
         return EvalError::Other(format!("no such overload: {function}({})", names.join(", ")).into());

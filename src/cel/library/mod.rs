@@ -16,22 +16,24 @@
 //! the checker, and the planner makes nodes of its own of them.
 
 mod context;
-pub mod cost;
+pub(crate) mod cost;
 pub(crate) mod extensions;
-pub mod functions;
+pub(crate) mod functions;
 mod kubernetes;
 pub(crate) mod literal;
 pub(crate) mod messages;
 pub(crate) mod regex;
-pub mod signature;
+pub(crate) mod signature;
 mod standard;
 #[cfg(test)]
 mod tests;
 
 pub use context::Context;
 pub(crate) use extensions::already_there;
-pub use functions::{Declared, Extra, Functions};
-pub use signature::{Signature, SignatureError};
+pub use functions::Extra;
+pub(crate) use functions::{Declared, Functions};
+pub(crate) use signature::Signature;
+pub use signature::SignatureError;
 
 use crate::cost::{CallEstimate, Operand};
 use crate::value::{EvalError, Value};
@@ -131,7 +133,7 @@ impl Overload {
 }
 
 /// Every row of the libraries that Kubernetes environments hold, in the order of their declaration.
-pub fn rows() -> impl Iterator<Item = &'static Overload> {
+pub fn overloads() -> impl Iterator<Item = &'static Overload> {
     [standard::TABLES, kubernetes::TABLES, extensions::TABLES].into_iter().flatten().copied().flatten()
 }
 

@@ -23,7 +23,7 @@ impl std::error::Error for SignatureError {}
 
 /// A parsed signature.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Signature {
+pub(crate) struct Signature {
     /// The function's name, with its namespace: `_+_`, `contains`, `optional.of`.
     pub function: &'static str,
     /// Whether the first parameter is the receiver of a member call.
@@ -38,7 +38,7 @@ impl Signature {
     /// Reads `list(T).join(string) -> string`. A prefix that is a type makes a member function; any other prefix is
     /// the function's namespace.
     #[must_use]
-    pub fn parse(text: &'static str) -> Option<Self> {
+    pub(crate) fn parse(text: &'static str) -> Option<Self> {
         Self::parse_of(&[], text)
     }
 
@@ -66,7 +66,7 @@ impl Signature {
 
     /// Whether a call with these values may run this overload. Containers are judged by their first item.
     #[must_use]
-    pub fn accepts(&self, args: &[Value<'_>]) -> bool {
+    pub(crate) fn accepts(&self, args: &[Value<'_>]) -> bool {
         self.parameters.len() == args.len()
             && self.parameters.iter().zip(args).all(|(parameter, value)| fits(parameter, value))
     }
@@ -74,7 +74,7 @@ impl Signature {
 
 /// Whether a value fits a parameter's type.
 #[must_use]
-pub fn fits(parameter: &Type, value: &Value<'_>) -> bool {
+pub(crate) fn fits(parameter: &Type, value: &Value<'_>) -> bool {
     match (parameter, value) {
         (Type::Dyn | Type::Param(_) | Type::Error, _) | (Type::Wrapper(_), Value::Null) => true,
         // Only the caller's functions know what stands for a value of such a type.

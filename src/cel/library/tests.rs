@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::{Context, Functions, Signature, Version, kubernetes, rows};
+use super::{Context, Functions, Signature, Version, kubernetes, overloads};
 use crate::value::{List, Value};
 
 #[test]
 fn ids_are_unique_signatures_parse_and_rows_are_documented() {
     let mut ids = HashSet::new();
-    for row in rows().chain(kubernetes::jsonpatch::ROWS) {
+    for row in overloads().chain(kubernetes::jsonpatch::ROWS) {
         assert!(ids.insert(row.id), "{} twice", row.id);
         assert!(Signature::parse(row.signature).is_some(), "{}: {}", row.id, row.signature);
         assert!(row.doc.ends_with('.') && !row.doc.contains('\n'), "{}: {}", row.id, row.doc);

@@ -3,7 +3,7 @@
 //! Input: a text and [`Options`]. Output: a tree, or every error that cel-go would tell, in its words and places.
 //! Bounded: the text, its nesting, the errors told and the repairs attempted have limits.
 
-pub mod ast;
+pub(crate) mod ast;
 mod builder;
 mod grammar;
 mod lexer;

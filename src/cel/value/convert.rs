@@ -12,7 +12,7 @@ impl<'a> Value<'a> {
     ///
     /// ```
     /// use admit_cel::Value;
-    /// use admit_cel::value::Duration;
+    /// use admit_cel::Duration;
     ///
     /// let arena = bumpalo::Bump::new();
     /// assert_eq!(Value::Bytes(b"hi").to_json(&arena)?, serde_json::json!("aGk="));

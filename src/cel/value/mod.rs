@@ -50,7 +50,7 @@ pub use parsed::{NamedFormat, Semver, Url};
 pub use quantity::Quantity;
 pub(crate) use walk::Walk;
 
-pub use crate::document::{ListNode, MapNode, Node};
+pub(crate) use crate::document::{ListNode, MapNode, Node};
 use crate::types::Type;
 pub use admit_apimachinery::go::{Layout, Timestamp};
 

@@ -83,8 +83,7 @@ fn single(text: &str) -> Result<Value, String> {
 
 #[cfg(test)]
 mod tests {
-    use admit_policy::Request;
-    use admit_policy::review::Arena;
+    use admit_policy::{Arena, Request};
 
     use super::*;
 
@@ -94,8 +93,7 @@ mod tests {
         let uid = Review::uid(0x1f);
         assert_eq!(uid, "bench000-0000-4000-8000-00000000001f");
         let (arena, body) = (Arena::default(), review.body(&uid));
-        let request =
-            Request::from_review(admit_policy::review::Review::read(&arena, &body).unwrap()).unwrap();
+        let request = Request::from_review(admit_policy::Review::read(&arena, &body).unwrap()).unwrap();
         assert_eq!((request.uid.as_str(), request.resource.resource.as_str()), (uid.as_str(), "pods"));
     }
 

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use admit_policy::access::AccessAnswers;
 use admit_policy::apply::{FieldValidation, Options, Subresource};
-use admit_policy::request::{Operation, UserInfo};
+use admit_policy::{AccessAnswers, Operation, UserInfo};
 use clap::{Args, ValueEnum};
 
 use crate::cli::load;

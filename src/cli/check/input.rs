@@ -7,8 +7,7 @@ use std::sync::Arc;
 use admit_apiserver::BuiltinKinds;
 use admit_policy::apply::{self, Identity, Options, Pair, PairError, Pairing, Rehearsal};
 use admit_policy::manifest::{Document, Position};
-use admit_policy::request::GroupVersionKind;
-use admit_policy::{LoadOptions, PolicySet};
+use admit_policy::{GroupVersionKind, LoadOptions, PolicySet};
 use clap::Args;
 use serde_json::Value;
 

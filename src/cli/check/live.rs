@@ -9,10 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admit_policy::PolicySet;
 use admit_policy::manifest::Document;
-use admit_policy::matching;
-use admit_policy::request::GroupVersionKind;
+use admit_policy::{GroupVersionKind, PolicySet, matching};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
 use kube::Client;
 use kube::api::{GetParams, ListParams, Request};
@@ -215,7 +213,7 @@ fn speaks_of(set: &PolicySet, group: &str, resource: &str) -> bool {
 
 /// Whether a resource of the group is to be listed, as far as can be told before it says what it has.
 fn speaks_of_group(set: &PolicySet, group: &str) -> bool {
-    let of_group = |(policy, _): (&admit_policy::vap::Policy, _)| {
+    let of_group = |(policy, _): (&admit_policy::Policy, _)| {
         let is_param = policy.param_kind.as_ref().is_some_and(|kind| kind.group == group);
         is_param || policy.constraints.speak_of_group(group)
     };

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use admit_apimachinery::yaml;
-use admit_policy::PolicySet;
-use admit_policy::request::GroupVersionKind;
+use admit_policy::{GroupVersionKind, PolicySet};
 use serde_json::json;
 
 const TEMPLATE: &str = include_str!("templates/rbac.yaml");

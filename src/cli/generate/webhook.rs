@@ -11,9 +11,8 @@
 
 use std::collections::BTreeMap;
 
-use admit_policy::PolicySet;
 use admit_policy::matching::{Rule, ScopeRule};
-use admit_policy::request::Operation;
+use admit_policy::{Operation, PolicySet};
 use serde_json::{Map, Value, json};
 
 /// The name of the configuration and, as its first label, of the webhooks in it.

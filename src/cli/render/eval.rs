@@ -1,6 +1,6 @@
 //! Renders the result of `admit eval`: the value of one expression.
 
-use admit_policy::eval::{AdhocError, Answer};
+use admit_policy::{AdhocError, Answer};
 use serde_json::{Value, json};
 
 /// Value, type and cost, a line each; the value of several lines where it is large.

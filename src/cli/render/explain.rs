@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use admit_policy::apply::{Applied, Change, Identity};
 use admit_policy::explanation::{Part, tree};
-use admit_policy::recording::{ExpressionId, Origin, Recorded, RecordedTrace};
-use admit_policy::suite;
+use admit_policy::{ExpressionId, Origin, Recorded, RecordedTrace, suite};
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 

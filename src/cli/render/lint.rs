@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use admit_policy::lint::cost::{RULE_LIMIT, VERSION_LIMIT};
-use admit_policy::lint::{CODES, Finding, PlacedCost, Report, Severity};
+use admit_policy::lint::{CODES, Finding, PlacedCost, RULE_LIMIT, Report, Severity, VERSION_LIMIT};
 use admit_policy::manifest::Position;
 use serde_json::{Value, json};
 

@@ -12,9 +12,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use admit_apimachinery::go;
-use admit_policy::PolicySet;
 use admit_policy::manifest::Document;
-use admit_policy::request::GroupVersionKind;
+use admit_policy::{GroupVersionKind, PolicySet};
 use ring::digest::{Context, SHA256};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;

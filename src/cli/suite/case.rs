@@ -4,11 +4,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use admit_policy::PolicySet;
 use admit_policy::manifest::Position;
-use admit_policy::recording::{Keep, Recording};
 use admit_policy::suite::crd::{self, CrdCase, Variant};
 use admit_policy::suite::{self, Case, CaseResult, Outcome};
+use admit_policy::{Keep, PolicySet, Recording};
 
 use super::coverage::{Ledger, Places};
 use super::definitions::Tested;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use admit_cel::Coverage;
 use admit_policy::manifest::Document;
-use admit_policy::recording::{Expression, ExpressionId, Origin, Recorded};
+use admit_policy::{Expression, ExpressionId, Origin, Recorded};
 use indexmap::IndexMap;
 use serde_json::Value;
 

@@ -8,8 +8,8 @@ use admit_apimachinery::suggest::{self, did_you_mean};
 use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::suite::crd::{CrdCase, CrdSuite, Named};
-use admit_policy::suite::{Case, Suite, SuiteError};
-use admit_policy::{LoadOptions, PolicySet};
+use admit_policy::suite::{Case, Suite};
+use admit_policy::{FieldsError, LoadOptions, PolicySet};
 use regex_automata::meta::Regex;
 
 use super::cache::{Kept, Shared};
@@ -267,7 +267,7 @@ fn unreadable(errors: &[LoadError]) -> Fault {
     Fault { exit: Exit::Usage, ..load::not_compiled(errors) }
 }
 
-fn misplaced(document: &Document, error: &SuiteError) -> Fault {
+fn misplaced(document: &Document, error: &FieldsError) -> Fault {
     unreadable(&[mistake(document, error.path(), error.to_string())])
 }
 

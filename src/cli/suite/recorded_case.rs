@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use admit_policy::recording::Recording;
+use admit_policy::Recording;
 
 use super::discover;
 use super::prepare::SuiteLoader;

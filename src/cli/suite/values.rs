@@ -1,8 +1,8 @@
 //! Explains why a test case had its result: selects from the recording the expressions that decided, with the values
 //! of their parts.
 
-use admit_policy::recording::{ExpressionId, Origin, Recorded, RecordedOutcome, RecordedTrace};
 use admit_policy::suite::CaseResult;
+use admit_policy::{ExpressionId, Origin, Recorded, RecordedOutcome, RecordedTrace};
 use indexmap::IndexMap;
 
 use crate::cli::render::suites::RuleValues;

@@ -1,8 +1,7 @@
 //! Asks the cluster access questions as SubjectAccessReviews.
 
 use crate::telemetry::with_causes;
-use admit_policy::host::{Access, AccessAttributes, HostError};
-use admit_policy::request::UserInfo;
+use admit_policy::{Access, AccessAttributes, HostError, UserInfo};
 use k8s_openapi::api::authorization::v1::{
     FieldSelectorAttributes, LabelSelectorAttributes, NonResourceAttributes, ResourceAttributes,
     SubjectAccessReview, SubjectAccessReviewSpec,

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
-use admit_policy::request::{GroupVersionKind, GroupVersionResource, UserInfo};
+use admit_policy::{
+    Access, AccessAttributes, GroupVersionKind, GroupVersionResource, Host, HostError, Scope, UserInfo,
+};
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use admit_policy::host::HostError;
+use admit_policy::HostError;
 use serde_json::Value;
 
 /// How long objects are answered for after their watch broke. A watch that is set up again at once is not a reason to

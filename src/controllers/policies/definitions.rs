@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use admit_policy::host::HostError;
-use admit_policy::request::{GroupVersionKind, GroupVersionResource};
+use admit_policy::{GroupVersionKind, GroupVersionResource, HostError};
 use serde_json::Value;
 
 /// The served versions of `resource`, with the kind of `subresource` at each.

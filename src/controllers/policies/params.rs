@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use admit_policy::host::{HostError, Scope};
-use admit_policy::request::GroupVersionKind;
+use admit_policy::{GroupVersionKind, HostError, Scope};
 use futures::future::join_all;
 use kube::api::DynamicObject;
 use kube::{Api, Client, discovery};

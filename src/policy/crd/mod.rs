@@ -12,7 +12,7 @@
 mod approval;
 mod convert;
 mod definition;
-pub mod field_path;
+pub(crate) mod field_path;
 mod registration;
 mod resource;
 pub mod rules;

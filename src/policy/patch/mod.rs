@@ -87,6 +87,17 @@ pub(crate) fn decode(operations: &Value) -> Result<json_patch::Patch, String> {
 ///
 /// # Errors
 /// The first operation that cannot be applied.
+///
+/// ```
+/// use admit_policy::patch::{Replacing, patched};
+/// use serde_json::json;
+///
+/// let operations: json_patch::Patch = serde_json::from_value(json!([{"op": "replace", "path": "/a", "value": 2}]))?;
+/// assert_eq!(patched(json!({"a": 1}), &operations, Replacing::Existing)?, json!({"a": 2}));
+/// assert_eq!(patched(json!({}), &operations, Replacing::OrAdding)?, json!({"a": 2}));
+/// assert!(patched(json!({}), &operations, Replacing::Existing).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn patched(
     target: Value,
     operations: &[PatchOperation],
@@ -105,6 +116,10 @@ pub fn patched(
 }
 
 /// The bytes of a value as compact JSON, with `<`, `>` and `&` escaped as Go escapes them.
+///
+/// ```
+/// assert_eq!(admit_policy::patch::text_len(&serde_json::json!({"a": "<"})), r#"{"a":"\u003c"}"#.len());
+/// ```
 #[must_use]
 pub fn text_len(value: &Value) -> usize {
     node::text_len(value)

@@ -4,6 +4,6 @@
 pub(crate) mod decode;
 pub mod json;
 pub mod manifest;
-pub mod object;
-pub mod path;
+pub(crate) mod object;
+pub(crate) mod path;
 pub(crate) mod webhook_client;

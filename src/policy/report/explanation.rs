@@ -3,7 +3,7 @@
 //! Input: the text and a [`RecordedTrace`]. Output: [`Part`]s. Uninformative parts are left out: literals, and the
 //! steps of a path that has a value (`object.spec` below `object.spec.replicas`). Formatting is left to callers.
 
-use admit_cel::source::Span;
+use admit_cel::Span;
 
 use crate::report::recording::{RecordedOutcome, RecordedTrace};
 
@@ -100,7 +100,7 @@ impl<'r> Grown<'r> {
 mod tests {
     use super::{Part, tree};
     use crate::report::recording::{RecordedOutcome, RecordedTrace};
-    use admit_cel::source::Span;
+    use admit_cel::Span;
 
     /// Parts by their text's last occurrence, in the order of their completion.
     fn trace(text: &str, parts: &[(&str, &[u32], Result<&str, &str>)]) -> RecordedTrace {

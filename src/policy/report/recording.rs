@@ -10,8 +10,7 @@
 
 use std::cell::RefCell;
 
-use admit_cel::source::Span;
-use admit_cel::{Coverage, EvalError, Evaluation, Program, Trace, Value, Variables};
+use admit_cel::{Coverage, EvalError, Evaluation, Program, Span, Trace, Value, Variables};
 use indexmap::IndexMap;
 
 /// Identifies an expression by its document's name and its path there, whatever file it is in.

@@ -3,10 +3,10 @@
 //! The same value is built by the webhook from a body, by the embedded API server from its own request and by the
 //! command line from manifests.
 
-pub mod access;
-pub mod host;
+pub(crate) mod access;
+pub(crate) mod host;
 pub mod rbac;
-pub mod review;
+pub(crate) mod review;
 
 use std::fmt;
 use std::str::FromStr;

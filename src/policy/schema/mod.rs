@@ -11,21 +11,24 @@
 //!
 //! Whether a schema may be registered is decided by [`crate::crd`]; one that may not can still be parsed here.
 
-pub mod correlate;
+pub(crate) mod correlate;
 mod default;
 mod enumeration;
 pub(crate) mod format;
-pub mod list_type;
-pub mod metadata;
+pub(crate) mod list_type;
+pub(crate) mod metadata;
 mod numeric;
 mod parse;
 mod pattern;
 pub(crate) mod prune;
 mod structural;
-pub mod validate;
+pub(crate) mod validate;
 
+pub use correlate::{Correlated, Items, MapListIndex};
 pub use default::{default, drop_nulls, take_added};
 pub use enumeration::Enumeration;
+pub use list_type::validate as validate_lists;
+pub use metadata::Malformed;
 pub use parse::parse;
 pub use pattern::Pattern;
 pub use prune::prune;
@@ -33,3 +36,4 @@ pub use structural::{
     AdditionalProperties, Annotations, Checks, ListType, MapType, OwnChecks, Reason, Rule, Schema,
     SchemaType, Unsupported,
 };
+pub use validate::validate;

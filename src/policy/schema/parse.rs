@@ -19,6 +19,22 @@ const MAX_DEPTH: usize = 128;
 ///
 /// # Errors
 /// One [`FieldError`] for each keyword that cannot be read.
+///
+/// ```
+/// use admit_policy::schema::{parse, prune, validate};
+/// use admit_policy::{Pace, Path};
+/// use serde_json::json;
+///
+/// let schema = json!({"type": "object", "properties": {"size": {"type": "integer", "minimum": 1}}});
+/// let schema = parse(&schema, &Path::Nil).unwrap();
+/// let mut object = json!({"size": 0, "colour": "red"});
+/// assert_eq!(prune(&mut object, &schema, &Pace::default()), ["colour"]);
+/// let errors = validate(&object, &schema, None, &Path::Nil, &Pace::default());
+/// assert_eq!(
+///     errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
+///     ["size: Invalid value: 0: size in body should be greater than or equal to 1"],
+/// );
+/// ```
 pub fn parse(value: &Value, path: &Path<'_>) -> Result<Schema, Vec<FieldError>> {
     let mut errors = FieldErrors::default();
     let schema = Reader { errors: &mut errors, depth: 0 }.schema(value, path);

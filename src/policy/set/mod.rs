@@ -1,7 +1,7 @@
 //! The compiled set of all policies, and the entry point that decides a request.
 
 pub(crate) mod builtins;
-pub mod documents;
+pub(crate) mod documents;
 mod index;
 pub(crate) mod load;
 mod strict;

@@ -3,8 +3,9 @@
 //! Input: a text and named JSON values. Output: the value with its type and cost, or why there is none. The caller
 //! chooses the variables, all of which are untyped.
 
-use admit_cel::value::runtime_type;
-use admit_cel::{Bindings, CompileError, Env, EvalError, Evaluation, Mode, Node, ProgramError, Type, Value};
+use admit_cel::{
+    Bindings, CompileError, Env, EvalError, Evaluation, Mode, Node, ProgramError, Type, Value, runtime_type,
+};
 use bumpalo::Bump;
 use serde_json::Value as Json;
 use thiserror::Error;
@@ -50,6 +51,14 @@ const SHOWN: usize = 1_000;
 ///
 /// # Errors
 /// When the text is no expression, or has no value on these variables.
+///
+/// ```
+/// use admit_policy::evaluate;
+///
+/// let answer = evaluate("self.spec.replicas <= 3", &[("self".to_owned(), serde_json::json!({"spec": {"replicas": 9}}))])?;
+/// assert_eq!((answer.text.as_str(), answer.value_type.as_str()), ("false", "bool"));
+/// # Ok::<(), admit_policy::AdhocError>(())
+/// ```
 pub fn evaluate(text: &str, variables: &[(String, Json)]) -> Result<Answer, AdhocError> {
     let names = variables.iter().map(|(name, _)| (name.as_str(), Type::Dyn));
     let env = Env::kubernetes(RELEASE, Mode::New).with_variables(names);

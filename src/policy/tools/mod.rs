@@ -2,7 +2,7 @@
 //! a suite to start from, and single expressions.
 
 pub mod apply;
-pub mod eval;
+pub(crate) mod eval;
 pub mod init;
 pub mod lint;
 pub mod suite;

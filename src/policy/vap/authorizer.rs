@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use admit_cel::value::authorization::{Authorizer, Check, Decision, ResourceTarget, Subject, Target};
+use admit_cel::authorization::{Authorizer, Check, Decision, ResourceTarget, Subject, Target};
 
 use crate::request::host::{AccessAttributes, Host};
 use crate::request::{Request, UserInfo};

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::{go, labels};
-use admit_cel::names::is_identifier;
-use admit_cel::{PatternSum, Type};
+use admit_cel::{PatternSum, Type, is_identifier};
 use serde_json::{Value, json};
 
 use super::expression::{CompileError, Compiler, Expression, Role};

@@ -87,7 +87,7 @@ impl Answer {
             Value::Null => Self::Null,
             Value::Bool(flag) => Self::Bool(*flag),
             Value::String(text) => Self::Text((*text).to_owned()),
-            other => Self::Other(admit_cel::value::runtime_type::name_of(other).to_owned()),
+            other => Self::Other(admit_cel::runtime_type::name_of(other).to_owned()),
         }
     }
 }

@@ -66,6 +66,25 @@ impl Configuration {
     ///
     /// # Errors
     /// Everything that is wrong with it.
+    ///
+    /// ```
+    /// use admit_policy::webhook::{Configuration, Kind};
+    /// use serde_json::json;
+    ///
+    /// let errors = Configuration::compile(Kind::Validating, &json!({
+    ///     "apiVersion": "admissionregistration.k8s.io/v1",
+    ///     "kind": "ValidatingWebhookConfiguration",
+    ///     "metadata": {"name": "hooks"},
+    ///     "webhooks": [{
+    ///         "name": "hook.example.com",
+    ///         "clientConfig": {"url": "http://hook.example.com"},
+    ///         "sideEffects": "None",
+    ///         "admissionReviewVersions": ["v1"],
+    ///     }],
+    /// }))
+    /// .unwrap_err();
+    /// assert!(errors[0].to_string().contains("'https' is the only allowed URL scheme"));
+    /// ```
     pub fn compile(kind: Kind, document: &Value) -> Result<Self, Vec<FieldError>> {
         Reader::new(kind, Allowances::none()).compile(document)
     }

@@ -4,8 +4,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use admit_policy::review::{Arena, Review};
-use admit_policy::{PolicySet, Request};
+use admit_policy::{Arena, PolicySet, Request, Review};
 use bench::policies;
 use criterion::{Criterion, criterion_group, criterion_main};
 

@@ -1,7 +1,6 @@
 //! Policies of the pod-security kind, and a request that all of them look at.
 
-use admit_policy::request::Request;
-use admit_policy::{Documents, PolicySet};
+use admit_policy::{Documents, PolicySet, Request};
 use serde_json::{Value, json};
 
 /// Sixteen rules over the containers of a Pod.

@@ -1,8 +1,7 @@
 //! What a decision allocates grows neither with the object nor with the policies that do not concern it; and what reading
 //! takes for the object is its place in an arena.
 
-use admit_policy::Request;
-use admit_policy::review::{Arena, Review};
+use admit_policy::{Arena, Request, Review};
 use allocation_counter::{AllocationInfo, measure};
 use bench::policies;
 

@@ -1,7 +1,7 @@
 //! Any text: parsing ends, and what it reads prints as a text that reads the same.
 #![no_main]
 
-use admit_cel::source::Source;
+use admit_cel::Source;
 use admit_cel::syntax::{self, Options, macros};
 use libfuzzer_sys::fuzz_target;
 

@@ -1,8 +1,7 @@
 //! Readers of bytes. What they make of them is dropped: only what it takes counts.
 
 use admit_apimachinery::yaml;
-use admit_policy::review::{Arena, Review};
-use admit_policy::{LoadOptions, PolicySet, json, manifest};
+use admit_policy::{Arena, LoadOptions, PolicySet, Review, json, manifest};
 
 /// Something that reads bytes.
 pub type Reader = fn(&[u8]);

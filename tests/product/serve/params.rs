@@ -1,7 +1,7 @@
 //! Params that a cluster does not have (yet): what an operator reads of them.
 
 use admit::controllers::policies::ClusterCache;
-use admit_policy::request::GroupVersionKind;
+use admit_policy::GroupVersionKind;
 use http::Method;
 
 use crate::support::cluster::FakeCluster;

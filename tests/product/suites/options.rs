@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::symlink;
 use std::process::{Child, Command, Stdio};
 
-use admit_policy::access::ANSWER_FIELDS;
+use admit_policy::ANSWER_FIELDS;
 use admit_policy::suite::{CASE_FIELDS, EXPECT_FIELDS, SUITE_FIELDS};
 use serde_json::Value;
 use tempfile::TempDir;

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use admit_policy::host::Host;
 use admit_policy::matching::{MatchError, Matched};
-use admit_policy::request::Request;
-use admit_policy::vap::FailurePolicy;
 use admit_policy::webhook::{Kind, Webhook};
+use admit_policy::{FailurePolicy, Host, Request};
 use serde_json::Value;
 
 use crate::callout::Callee;

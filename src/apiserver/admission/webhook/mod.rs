@@ -9,11 +9,9 @@ pub(super) use mutating::mutate;
 use std::borrow::Cow;
 
 use admit_apimachinery::go;
-use admit_policy::Request;
-use admit_policy::host::{Host as _, HostError};
 use admit_policy::matching::{MatchError, Matched};
-use admit_policy::vap::FailurePolicy;
 use admit_policy::webhook::Kind;
+use admit_policy::{FailurePolicy, Host as _, HostError, Request};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use uuid::Uuid;

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use admit_apimachinery::go;
-use admit_policy::host::Host as _;
 use admit_policy::matching::Matched;
 use admit_policy::patch::{Replacing, patched};
-use admit_policy::request::GroupVersionKind;
 use admit_policy::webhook::Kind;
+use admit_policy::{GroupVersionKind, Host as _};
 use serde_json::Value;
 
 use super::answer::Role;

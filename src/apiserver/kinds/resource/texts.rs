@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names;
-use admit_policy::devices::{SelectorProblem, selector_problem};
+use admit_policy::{SelectorProblem, selector_problem};
 use serde_json::Value;
 
 use crate::kinds::field::Field;

@@ -1,8 +1,7 @@
 //! Renders the results of `admit check` as one JSON document, written object by object.
 
 use admit_policy::apply::{Applied, Identity};
-use admit_policy::decision::{PolicyOutcome, RuleOutcome, Skipped, Status, Verdict};
-use admit_policy::vap::Missed;
+use admit_policy::{Missed, PolicyOutcome, RuleOutcome, Skipped, Status, Verdict};
 use serde_json::{Value, json};
 
 use super::totals::{ByPolicy, Totals};

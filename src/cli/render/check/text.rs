@@ -4,8 +4,7 @@
 use std::fmt::Write as _;
 
 use admit_policy::apply::{Applied, Change};
-use admit_policy::decision::{Skipped, Status, Verdict};
-use admit_policy::vap::Missed;
+use admit_policy::{Missed, Skipped, Status, Verdict};
 
 use super::totals::{ByPolicy, Totals};
 use super::{ObjectReport, Outcome, Rest, Style};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use admit_policy::Enforcement;
 use admit_policy::apply::Applied;
-use admit_policy::decision::Enforcement;
 
 use super::Outcome;
 use crate::cli::render::counted;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use admit_cel::limits::PER_CALL_LIMIT;
+use admit_cel::PER_CALL_LIMIT;
 
 use super::marks::marked;
 use super::{CoverageReport, Covered, Share, missed, summary};

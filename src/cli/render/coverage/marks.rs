@@ -1,6 +1,6 @@
 //! Renders an expression as HTML with marks around the parts that no case reached.
 
-use admit_cel::source::Span;
+use admit_cel::Span;
 
 use super::{Covered, missing};
 use crate::cli::render::escaped;

@@ -12,8 +12,7 @@ mod lcov;
 mod marks;
 mod text;
 
-use admit_cel::source::Source;
-use admit_cel::{Branch, BranchKind};
+use admit_cel::{Branch, BranchKind, Source};
 
 pub(in crate::cli) use self::html::html;
 pub(in crate::cli) use self::lcov::lcov;

@@ -3,23 +3,22 @@
 
 use std::sync::Arc;
 
-use admit_cel::names::escape_property;
-use admit_cel::{DeclField, DeclKind, DeclType, ListType, Type};
+use admit_cel::{DeclField, DeclKind, DeclType, ListType, Type, escape_property};
 
 use crate::schema::{self, Schema, SchemaType};
 
 /// Bytes of the largest request, which bounds what no schema bounds.
-pub const MAX_REQUEST_SIZE: i64 = 3 * 1024 * 1024;
+pub(crate) const MAX_REQUEST_SIZE: i64 = 3 * 1024 * 1024;
 
 /// The name that the type of a node has in messages; a server appends a number that changes with every compilation.
 const ROOT_NAME: &str = "selfType0";
 
 /// The error for rules on a node that has no type.
-pub const NOT_CONVERTED: &str = "failed to convert to declType for CEL validation rules";
+pub(crate) const NOT_CONVERTED: &str = "failed to convert to declType for CEL validation rules";
 
 /// The schema of the elements of a list or map.
 #[must_use]
-pub fn element(schema: &Schema) -> Option<&Schema> {
+pub(crate) fn element(schema: &Schema) -> Option<&Schema> {
     match &schema.schema_type {
         _ if schema.int_or_string => None,
         Some(SchemaType::Array) => schema.items.as_deref(),
@@ -36,13 +35,13 @@ pub fn decl_type(schema: &Schema, resource_root: bool) -> Option<Arc<DeclType>> 
 
 /// The same under a name of its own in messages.
 #[must_use]
-pub fn named(schema: &Schema, resource_root: bool, name: &str) -> Option<Arc<DeclType>> {
+pub(crate) fn named(schema: &Schema, resource_root: bool, name: &str) -> Option<Arc<DeclType>> {
     node(schema, resource_root, name).map(Arc::new)
 }
 
 /// Whether expressions can see a node: untyped data is hidden, and lists and maps of it.
 #[must_use]
-pub fn is_exposed(schema: &Schema) -> bool {
+pub(crate) fn is_exposed(schema: &Schema) -> bool {
     match &schema.schema_type {
         _ if schema.int_or_string => true,
         Some(SchemaType::Array) => schema.items.as_deref().is_some_and(is_exposed),

@@ -59,7 +59,7 @@ impl std::fmt::Debug for Limits<'_> {
 impl Default for Limits<'_> {
     /// Kubernetes' limits (apiserver `pkg/apis/cel/config.go`), without a deadline.
     fn default() -> Self {
-        Self { budget: 10_000_000, per_call: admit_cel::limits::PER_CALL_LIMIT, expired: None }
+        Self { budget: 10_000_000, per_call: admit_cel::PER_CALL_LIMIT, expired: None }
     }
 }
 

@@ -8,12 +8,16 @@
 //! The counterpart of apiextensions `pkg/apiserver/schema/cel/{compilation,validation}.go`. Whether rules may be
 //! registered is decided by `super::registration`.
 
-pub mod compile;
-pub mod decl;
+pub(crate) mod compile;
+pub(crate) mod decl;
 mod evaluate;
 mod message;
 mod tree;
 mod variables;
 
+pub use compile::{Compiled, CompiledRule, Modes, RuleEnv};
+pub use decl::decl_type;
 pub use evaluate::{Findings, Limits, Recorder, Subject};
 pub use tree::RuleTree;
+
+pub use super::field_path::{Resolved, Subscripts, resolve as resolve_field_path};

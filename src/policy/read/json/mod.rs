@@ -70,6 +70,16 @@ impl From<TooHeavy> for JsonError {
 ///
 /// # Errors
 /// The first mistake, or values that weigh more than a text of this length may ask for.
+///
+/// ```
+/// use admit_policy::json;
+///
+/// let read = json::parse(br#"{"a": 1, "a": 2.0}"#)?;
+/// assert_eq!(read.value, serde_json::json!({"a": 2.0}));
+/// let error = json::parse(b"{,}").unwrap_err();
+/// assert_eq!(error.to_string(), "invalid character ',' looking for beginning of object key string");
+/// # Ok::<(), json::JsonError>(())
+/// ```
 pub fn parse(bytes: &[u8]) -> Result<Document, JsonError> {
     let mut parser = Parser::of(bytes, Budget::of_text(bytes.len()), MAX_DEPTH);
     let value = parser.document()?;
@@ -80,6 +90,8 @@ pub fn parse(bytes: &[u8]) -> Result<Document, JsonError> {
 ///
 /// # Errors
 /// Where the text is damaged.
+///
+/// Otherwise as [`parse`], which has an example.
 pub fn reread(bytes: &[u8]) -> Result<Value, JsonError> {
     Parser::of(bytes, Budget::UNLIMITED, usize::MAX).document()
 }

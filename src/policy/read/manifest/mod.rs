@@ -55,6 +55,14 @@ impl std::error::Error for LoadError {}
 ///
 /// # Errors
 /// The first mistake in the syntax, or all duplicate keys.
+///
+/// ```
+/// use admit_policy::manifest;
+///
+/// let documents = manifest::read("a.yaml", "kind: A\n---\nkind: B\nspec: {size: 3}\n").unwrap();
+/// assert_eq!(documents.len(), 2);
+/// assert_eq!(documents[1].position("spec.size").line, 4);
+/// ```
 pub fn read(file: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
     let (documents, duplicates) = read_leniently(file, text)?;
     if duplicates.is_empty() { Ok(documents) } else { Err(duplicates) }
@@ -88,6 +96,15 @@ pub struct Part {
 ///
 /// # Errors
 /// The first mistake in the syntax, after which there are no more documents.
+///
+/// ```
+/// use admit_policy::manifest;
+///
+/// let list = "kind: List\napiVersion: v1\nitems: [{kind: A}, {kind: B}]\n";
+/// let documents = manifest::parts("list.yaml", list).map(|part| part.map(|part| part.documents.len()));
+/// assert_eq!(documents.collect::<Result<Vec<_>, _>>()?.iter().sum::<usize>(), 2);
+/// # Ok::<(), manifest::LoadError>(())
+/// ```
 pub fn parts<'t>(file: &str, text: &'t str) -> impl Iterator<Item = Result<Part, LoadError>> + use<'t> {
     let file: Arc<str> = file.into();
     yaml::pieces(text).map(move |piece| {

@@ -27,6 +27,31 @@ const MASTERS: &str = "system:masters";
 
 /// Roles and bindings, reduced to what they say about access. Each can be changed by itself, at a cost that does not
 /// depend on the number of the others.
+///
+/// ```
+/// use admit_policy::rbac::AccessRules;
+/// use admit_policy::{AccessAttributes, UserInfo};
+/// use serde_json::json;
+///
+/// let mut rules = AccessRules::default();
+/// rules.insert(&json!({
+///     "apiVersion": "rbac.authorization.k8s.io/v1",
+///     "kind": "ClusterRole",
+///     "metadata": {"name": "health"},
+///     "rules": [{"verbs": ["get"], "nonResourceURLs": ["/healthz"]}],
+/// }));
+/// rules.insert(&json!({
+///     "apiVersion": "rbac.authorization.k8s.io/v1",
+///     "kind": "ClusterRoleBinding",
+///     "metadata": {"name": "ann"},
+///     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "health"},
+///     "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}],
+/// }));
+/// let ann = UserInfo { username: "ann".to_owned(), ..UserInfo::default() };
+/// let path = |path: &str| AccessAttributes::Path { verb: "get".to_owned(), path: path.to_owned() };
+/// assert!(rules.authorize(&ann, &path("/healthz")).allowed);
+/// assert!(!rules.authorize(&ann, &path("/metrics")).allowed);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct AccessRules {
     roles: Roles,

@@ -8,7 +8,7 @@ use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::go::{self, Timestamp};
 use serde_json::{Map, Value};
 
-pub use validate::{validate, validate_object_meta};
+pub(crate) use validate::{validate, validate_object_meta};
 
 use super::Schema;
 use crate::deadline::Pace;
@@ -100,7 +100,7 @@ pub enum Malformed {
 ///
 /// # Errors
 /// A field of the wrong type, where these are refused.
-pub fn coerce(
+pub(crate) fn coerce(
     document: &mut Value,
     schema: &Schema,
     root: bool,

@@ -15,7 +15,7 @@ const MAX_ANNOTATIONS: usize = 262_144;
 
 /// Validates apiVersion, kind and metadata of every embedded resource, and of the document itself where `root`. Ends
 /// when its time is over.
-pub fn validate(
+pub(crate) fn validate(
     value: &Value,
     schema: &Schema,
     path: &Path<'_>,
@@ -101,7 +101,7 @@ fn names_of_embedded(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut 
 }
 
 /// The checks of ObjectMeta that hold for every kind: all but those of the name, which each kind has of its own.
-pub fn validate_object_meta(
+pub(crate) fn validate_object_meta(
     fields: &Map<String, Value>,
     namespaced: bool,
     path: &Path<'_>,

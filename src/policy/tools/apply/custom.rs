@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Applied, Builtins, Change, FieldValidation, Pair, Rehearsal, invalid, merge};
+use super::{Applied, Change, FieldValidation, Pair, Rehearsal, invalid, merge};
 use crate::crd::{CompiledCrd, Write};
 use crate::report::decision::{Reason, Status};
 use crate::report::recording::Recording;
 use crate::request::GroupVersionKind;
+use crate::set::builtins::Builtins;
 
 /// Where kubectl keeps what it applied last; no manifest has it.
 const LAST_APPLIED_KEY: &str = "kubectl.kubernetes.io/last-applied-configuration";

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Builtins;
+use crate::set::builtins::Builtins;
 
 /// Where kubectl keeps what it applied last.
 const LAST_APPLIED: &str = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";

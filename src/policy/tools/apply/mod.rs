@@ -31,13 +31,13 @@ use crate::report::recording::Recording;
 use crate::request::access::AccessAnswers;
 use crate::request::{Operation, Request, UserInfo};
 use crate::set::PolicySet;
+use crate::set::builtins::Builtins;
 use crate::set::documents::Documents;
 use crate::vap::{Binding, Missed, Policy};
 
 pub(crate) use self::custom::not_strict;
 pub use self::pair::{Identity, Pair, PairError, Paired, Pairing, pair};
 pub use self::subresource::Subresource;
-pub use crate::set::builtins::{Builtins, Prepared};
 
 /// How unknown fields are met: `fieldValidation` of a request.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

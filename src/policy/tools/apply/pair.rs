@@ -63,6 +63,35 @@ pub enum PairError {
 ///
 /// # Errors
 /// By position in `new`, what cannot be applied.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use admit_policy::apply::{Change, Options, Rehearsal, pair};
+/// use admit_policy::{LoadOptions, PolicySet};
+/// use serde_json::json;
+///
+/// let policies = "
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicy
+/// metadata: {name: named}
+/// spec:
+///   matchConstraints:
+///     resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+///   validations: [{expression: object.metadata.name != 'x', message: not x}]
+/// ---
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicyBinding
+/// metadata: {name: named}
+/// spec: {policyName: named, validationActions: [Deny]}
+/// ";
+/// let set = PolicySet::load_files([("policies.yaml", policies)], LoadOptions::default()).unwrap();
+/// let new = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}});
+/// let paired = pair(&[Arc::new(new)], &[], set.documents(), "shop").unwrap();
+/// let applied = Rehearsal::new(&set, [], Options::default()).apply(&paired.pairs[0]);
+/// assert_eq!(applied.change, Change::Create);
+/// assert!(applied.refusal.is_some_and(|status| status.message.ends_with("denied request: not x")));
+/// ```
 pub fn pair(
     new: &[Arc<Value>],
     old: &[Arc<Value>],

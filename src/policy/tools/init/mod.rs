@@ -17,6 +17,30 @@ use crate::vap::Policy;
 
 /// The suite of everything in `set`; `documents` are the files to load, relative to the suite. None where there is
 /// neither a definition nor a policy.
+///
+/// ```
+/// use admit_policy::{LoadOptions, PolicySet, init, suite};
+///
+/// let policies = "
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicy
+/// metadata: {name: named}
+/// spec:
+///   matchConstraints:
+///     resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+///   validations: [{expression: object.metadata.name != 'x', message: not x}]
+/// ---
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicyBinding
+/// metadata: {name: named}
+/// spec: {policyName: named, validationActions: [Deny]}
+/// ";
+/// let set = PolicySet::load_files([("policies.yaml", policies)], LoadOptions::default()).unwrap();
+/// let document = init::suite(&set, &["policies.yaml".to_owned()]).ok_or("nothing to test")?;
+/// let suite = suite::Suite::decode(&document)?;
+/// assert!(suite.cases.iter().all(|case| suite::run(case, &set).mismatches.is_empty()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn suite(set: &PolicySet, documents: &[String]) -> Option<Value> {
     let definitions = set.documents().crds().iter().flat_map(|crd| of_definition(crd));

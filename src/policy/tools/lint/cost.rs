@@ -58,7 +58,7 @@ impl RuleCost {
 }
 
 /// The costs of all rules in the structural part of `schema`, which is at `path` in its document.
-pub fn costs(schema: &Schema, path: &str) -> Vec<RuleCost> {
+pub(super) fn costs(schema: &Schema, path: &str) -> Vec<RuleCost> {
     let mut costs = Vec::new();
     let root = Place { schema, above: &[], path: path.to_owned(), field: String::new() };
     walk(&root, &mut costs);

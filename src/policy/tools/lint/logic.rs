@@ -5,7 +5,7 @@
 //! these literals, everything else with both results; a condition that had the same result each time is constant.
 //! Errors follow CEL: `&&` and `||` absorb them, and assignments that lead to an error are ignored.
 
-use admit_cel::source::Source;
+use admit_cel::Source;
 use admit_cel::syntax::{Ast, Comprehension, Expr, ExprId, Literal, Options, macros, parse};
 
 use super::values::{Order, Sample, samples};

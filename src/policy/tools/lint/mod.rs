@@ -20,7 +20,7 @@
 //! | `not-type-checked` | kinds whose types are not known (a note) |
 
 mod bindings;
-pub mod cost;
+mod cost;
 mod definitions;
 mod logic;
 mod meant;
@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use self::cost::{Cause, RuleCost};
+pub use self::cost::{Cause, RULE_LIMIT, RuleCost, VERSION_LIMIT};
 use self::meant::ByPlace;
 use crate::crd::{CompiledCrd, Definition};
 use crate::read::manifest::{Document, LoadError, Position};
@@ -154,6 +154,24 @@ impl<'d> Compiled<'d> {
 }
 
 /// Checks `documents` together: bindings are looked up among them. `builtin` supplies the types of built-in kinds.
+///
+/// ```
+/// use admit_policy::{Documents, LoadOptions, lint, manifest};
+///
+/// let policy = "
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicy
+/// metadata: {name: named}
+/// spec:
+///   matchConstraints:
+///     resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+///   variables: [{name: unused, expression: object.metadata.name}]
+///   validations: [{expression: object.metadata.name != 'x'}]
+/// ";
+/// let documents = manifest::read("policy.yaml", policy).unwrap();
+/// let report = lint::lint(&documents, LoadOptions::default(), &Documents::default());
+/// assert!(report.findings.iter().any(|finding| finding.code == "unused-variable" && finding.mistake.position.line == 8));
+/// ```
 pub fn lint(documents: &[Document], options: LoadOptions, builtin: &dyn Types) -> Report {
     let mut report = Report::default();
     for document in documents {

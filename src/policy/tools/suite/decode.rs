@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{API_VERSION, Case, Expectation, ExpectedReason, Outcome, Suite, Text, target};
 use crate::patch;
-use crate::read::decode::{Fields, FieldsError as SuiteError, known, wrong};
+use crate::read::decode::{Fields, FieldsError, known, wrong};
 use crate::request::access::{ANSWER_FIELDS, AccessAnswers};
 use crate::request::{GroupVersionKind, Operation, UserInfo};
 use crate::set::builtins::Builtins;
@@ -51,7 +51,7 @@ impl Suite {
     ///
     /// # Errors
     /// The first thing that is wrong with it.
-    pub fn decode(document: &Value) -> Result<Self, SuiteError> {
+    pub fn decode(document: &Value) -> Result<Self, FieldsError> {
         Self::decode_knowing(document, None)
     }
 
@@ -59,7 +59,7 @@ impl Suite {
     ///
     /// # Errors
     /// As [`Self::decode`].
-    pub fn decode_knowing(document: &Value, builtins: Option<&dyn Builtins>) -> Result<Self, SuiteError> {
+    pub fn decode_knowing(document: &Value, builtins: Option<&dyn Builtins>) -> Result<Self, FieldsError> {
         let fields = Fields::of(document, "")?;
         let version = fields.string("apiVersion")?;
         if version != API_VERSION {
@@ -125,7 +125,7 @@ struct Layered<'a> {
 }
 
 impl Layered<'_> {
-    fn decode(&self) -> Result<Case, SuiteError> {
+    fn decode(&self) -> Result<Case, FieldsError> {
         known(self.case, CASE_FIELDS)?;
         let name = self.case.string("name")?;
         if name.is_empty() {
@@ -174,7 +174,7 @@ impl Layered<'_> {
 
     /// The new object: the default one with the case's own merged over it, or what `patch` makes of the old one (of the
     /// default one, where there is no old one).
-    fn object(&self, old: Option<&Value>) -> Result<Option<Arc<Value>>, SuiteError> {
+    fn object(&self, old: Option<&Value>) -> Result<Option<Arc<Value>>, FieldsError> {
         let fields = self.of("patch");
         let Some(changes) = fields.get("patch") else { return Ok(self.merged("object")) };
         let wrong = |problem: String| wrong(fields.path_of("patch"), problem);
@@ -191,7 +191,11 @@ impl Layered<'_> {
     }
 
     /// What the objects imply, unless it is said.
-    fn operation(&self, object: Option<&Value>, old_object: Option<&Value>) -> Result<Operation, SuiteError> {
+    fn operation(
+        &self,
+        object: Option<&Value>,
+        old_object: Option<&Value>,
+    ) -> Result<Operation, FieldsError> {
         let fields = self.of("operation");
         match fields.optional_string("operation")? {
             Some(name) => name.parse().map_err(|_| {
@@ -209,7 +213,7 @@ impl Layered<'_> {
         }
     }
 
-    fn user(&self) -> Result<UserInfo, SuiteError> {
+    fn user(&self) -> Result<UserInfo, FieldsError> {
         let fields = self.of("user");
         let mut user = match fields.get("user") {
             None => UserInfo { username: "admin".to_owned(), ..UserInfo::default() },
@@ -220,7 +224,7 @@ impl Layered<'_> {
         Ok(user)
     }
 
-    fn access(&self) -> Result<Option<Arc<AccessAnswers>>, SuiteError> {
+    fn access(&self) -> Result<Option<Arc<AccessAnswers>>, FieldsError> {
         let fields = self.of("authorizer");
         if fields.get("authorizer").is_none() {
             return Ok(None);
@@ -232,7 +236,7 @@ impl Layered<'_> {
         Ok(Some(Arc::new(AccessAnswers::decode(&answers)?)))
     }
 
-    fn existing(&self) -> Result<Vec<Arc<Value>>, SuiteError> {
+    fn existing(&self) -> Result<Vec<Arc<Value>>, FieldsError> {
         let mut existing = Vec::new();
         for key in ["params", "namespaces"] {
             for (path, item) in self.of(key).list(key)? {
@@ -244,7 +248,7 @@ impl Layered<'_> {
     }
 }
 
-fn expectation(case: &Fields<'_>) -> Result<Expectation, SuiteError> {
+fn expectation(case: &Fields<'_>) -> Result<Expectation, FieldsError> {
     let Some(Value::String(word)) = case.get("expect") else {
         let fields = case.object("expect")?;
         known(&fields, EXPECT_FIELDS)?;
@@ -260,7 +264,7 @@ fn expectation(case: &Fields<'_>) -> Result<Expectation, SuiteError> {
     Ok(Expectation { outcome, message: None, reason: None, field: None, annotations: Vec::new() })
 }
 
-fn outcome(path: &str, word: &str) -> Result<Outcome, SuiteError> {
+fn outcome(path: &str, word: &str) -> Result<Outcome, FieldsError> {
     const NAMES: &str = "allow, deny, warn, audit, unmatched, error";
     let problem = || match word {
         "" => format!("must be specified: one of {NAMES}"),
@@ -269,7 +273,7 @@ fn outcome(path: &str, word: &str) -> Result<Outcome, SuiteError> {
     Outcome::from_name(word).ok_or_else(|| wrong(path, problem()))
 }
 
-fn text(fields: &Fields<'_>) -> Result<Option<Text>, SuiteError> {
+fn text(fields: &Fields<'_>) -> Result<Option<Text>, FieldsError> {
     match fields.get("message") {
         None => return Ok(None),
         Some(Value::String(text)) => return Ok(Some(Text::Equals(text.clone()))),
@@ -301,7 +305,7 @@ fn not_a_pattern(error: &regex_automata::meta::BuildError) -> String {
     format!("is not a regular expression: {}", reason.strip_prefix("error: ").unwrap_or(reason))
 }
 
-fn reason(fields: &Fields<'_>) -> Result<Option<ExpectedReason>, SuiteError> {
+fn reason(fields: &Fields<'_>) -> Result<Option<ExpectedReason>, FieldsError> {
     let Some(name) = fields.optional_string("reason")? else { return Ok(None) };
     match ExpectedReason::from_name(&name) {
         Some(reason) => Ok(Some(reason)),

@@ -23,7 +23,6 @@ use serde_json::Value;
 pub use self::decode::{CASE_FIELDS, EXPECT_FIELDS, SUITE_FIELDS};
 pub use self::expect::{Expectation, ExpectedReason, Mismatch, Text};
 pub use self::run::{CaseResult, run, run_recorded};
-pub use crate::read::decode::FieldsError as SuiteError;
 use crate::request::access::AccessAnswers;
 use crate::request::{Operation, UserInfo};
 

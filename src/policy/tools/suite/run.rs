@@ -46,6 +46,41 @@ impl CaseResult {
 }
 
 /// Runs `case` against `set`.
+///
+/// ```
+/// use admit_policy::suite::{self, Outcome, Suite};
+/// use admit_policy::{LoadOptions, PolicySet};
+/// use serde_json::json;
+///
+/// let policies = "
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicy
+/// metadata: {name: named}
+/// spec:
+///   matchConstraints:
+///     resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+///   validations: [{expression: object.metadata.name != 'x', message: not x}]
+/// ---
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicyBinding
+/// metadata: {name: named}
+/// spec: {policyName: named, validationActions: [Deny]}
+/// ";
+/// let set = PolicySet::load_files([("policies.yaml", policies)], LoadOptions::default()).unwrap();
+/// let suite = Suite::decode(&json!({
+///     "apiVersion": "admit/v1",
+///     "kind": "Suite",
+///     "cases": [{
+///         "name": "x is refused",
+///         "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "shop"}},
+///         "expect": {"outcome": "deny", "message": "not x"},
+///     }],
+/// }))?;
+/// let result = suite::run(&suite.cases[0], &set);
+/// assert_eq!(result.outcome, Outcome::Deny);
+/// assert!(result.mismatches.is_empty());
+/// # Ok::<(), admit_policy::FieldsError>(())
+/// ```
 pub fn run(case: &Case, set: &PolicySet) -> CaseResult {
     run_with(case, set, None)
 }

@@ -2,12 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use admit_policy::PolicySet;
-use admit_policy::decision::{Decision, Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, Verdict};
-use admit_policy::documents::Documents;
-use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
-use admit_policy::manifest;
-use admit_policy::request::{GroupVersionKind, GroupVersionResource, Request, UserInfo};
+use admit_policy::{
+    Access, AccessAttributes, Decision, Denial, Documents, Enforcement, GroupVersionKind,
+    GroupVersionResource, Host, HostError, PolicyOutcome, PolicySet, Reason, Request, RuleOutcome, Scope,
+    UserInfo, Verdict, manifest,
+};
 use serde_json::{Value, json};
 
 use crate::corpus::{CorpusError, Folder};

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use admit_cel::value::{Duration, Opaque};
-use admit_cel::{List, Map, Type, Value};
+use admit_cel::{Duration, List, Map, Opaque, Type, Value};
 use bumpalo::Bump;
 use serde_json::{Value as Json, json};
 
@@ -93,7 +92,7 @@ pub(super) fn write_value(value: &Value<'_>) -> Json {
             let entries = map.iter().map(|(k, v)| json!([write_value(&k), write_value(&v)])).collect();
             json!({"map": sorted(entries)})
         }
-        Value::Type(ty) => json!({"type": admit_cel::value::runtime_type::name(ty)}),
+        Value::Type(ty) => json!({"type": admit_cel::runtime_type::name(ty)}),
         Value::Optional(inner) => json!({"optional": inner.map_or(Json::Null, write_value)}),
         Value::Opaque(opaque) => write_opaque(opaque),
     }

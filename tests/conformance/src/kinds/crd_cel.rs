@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use admit_apimachinery::field_error::FieldError;
-use admit_policy::crd::field_path::{self, Subscripts};
-use admit_policy::crd::rules::compile::{Modes, RuleEnv};
-use admit_policy::crd::rules::{Limits, RuleTree, Subject, decl};
-use admit_policy::path::Path;
-use admit_policy::schema::correlate::MapListIndex;
-use admit_policy::schema::{self, Schema};
+use admit_policy::Path;
+use admit_policy::crd::rules::{
+    Limits, Modes, RuleEnv, RuleTree, Subject, Subscripts, decl_type, resolve_field_path,
+};
+use admit_policy::schema::{self, MapListIndex, Schema};
 use serde_json::{Value, json};
 
 use super::{Case, Kind};
@@ -144,7 +143,7 @@ impl Row {
     }
 
     fn estimates(&self, schema: &Schema, expected: &[Value]) -> Vec<Check> {
-        let Some(decl) = decl::decl_type(schema, self.is_root()) else { return Vec::new() };
+        let Some(decl) = decl_type(schema, self.is_root()) else { return Vec::new() };
         let env = RuleEnv::new(&decl);
         let estimate = |(expected, rule): (&Value, &schema::Rule)| {
             let compiled = env.compile(rule, schema, Modes::STORED);
@@ -167,7 +166,7 @@ impl Row {
         let schema = self.schema();
         let stored = self.get("/libraries").is_some_and(|libraries| libraries == "stored");
         let results = self.get("/expect/results").and_then(Value::as_array).cloned().unwrap_or_default();
-        let Some(decl) = decl::decl_type(&schema, self.is_root()) else {
+        let Some(decl) = decl_type(&schema, self.is_root()) else {
             return vec![Check::new(Aspect::Verdict, results, "no type for the schema")];
         };
         let env = RuleEnv::new(&decl);
@@ -206,7 +205,7 @@ impl Row {
     fn field_path(&self) -> Vec<Check> {
         let schema = self.schema();
         let path = self.get("/fieldPath").and_then(Value::as_str).unwrap_or_default();
-        let (ours, theirs) = match field_path::resolve(path, &schema, Subscripts::Allowed) {
+        let (ours, theirs) = match resolve_field_path(path, &schema, Subscripts::Allowed) {
             Ok(resolved) => (json!(resolved.text), self.get("/expect/path")),
             Err(problem) => (json!(problem), self.get("/expect/error")),
         };

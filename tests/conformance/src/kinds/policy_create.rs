@@ -1,7 +1,7 @@
 //! Creation of policies and bindings: accepted, or refused with a Status and its causes.
 
 use admit_apimachinery::field_error::{FieldError, aggregate};
-use admit_policy::vap::{Binding, Policy};
+use admit_policy::{Binding, Policy};
 use serde_json::{Value, json};
 
 use super::Case;

@@ -1,7 +1,6 @@
 //! Access rules as the recordings had them: members of `testers` may do everything, others what roles allow.
 
-use admit_policy::host::{Access, AccessAttributes, HostError};
-use admit_policy::request::UserInfo;
+use admit_policy::{Access, AccessAttributes, HostError, UserInfo};
 use serde_json::Value;
 
 /// Whether the roles among `documents` allow what is asked.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
 
-use admit_policy::request::Request;
+use admit_policy::Request;
 use serde_json::{Value, json};
 
 use super::admission::{Scenario, compare};

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use admit_policy::request::Request;
-use admit_policy::review::Review;
+use admit_policy::{Request, Review};
 use serde_json::Value;
 
 use super::admission::{Scenario, compare};

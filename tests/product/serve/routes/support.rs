@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-use admit_policy::PolicySet;
-use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
-use admit_policy::request::{GroupVersionKind, GroupVersionResource, UserInfo};
+use admit_policy::{
+    Access, AccessAttributes, GroupVersionKind, GroupVersionResource, Host, HostError, PolicySet, Scope,
+    UserInfo,
+};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use http::{Request, StatusCode};

@@ -4,9 +4,7 @@ use admit_apimachinery::yaml;
 use serde_json::Value;
 
 use super::{CrdCase, CrdSuite, Named};
-use crate::read::decode::Fields;
-use crate::read::decode::wrong;
-use crate::tools::suite::SuiteError;
+use crate::read::decode::{Fields, FieldsError, wrong};
 
 const FIELDS: &[&str] = &["apiVersion", "kind", "name", "crdName", "crd", "featureGates", "version", "tests"];
 
@@ -21,7 +19,7 @@ impl CrdSuite {
     ///
     /// # Errors
     /// The first thing that is wrong with it.
-    pub fn decode(document: &Value) -> Result<Self, SuiteError> {
+    pub fn decode(document: &Value) -> Result<Self, FieldsError> {
         let fields = Fields::of(document, "")?;
         let tests = fields.object("tests")?;
         let mut cases = Vec::new();
@@ -52,7 +50,7 @@ impl CrdSuite {
 }
 
 impl CrdCase {
-    fn decode(fields: &Fields<'_>, updates: bool) -> Result<Self, SuiteError> {
+    fn decode(fields: &Fields<'_>, updates: bool) -> Result<Self, FieldsError> {
         let expected_status_error = filled(fields, "expectedStatusError")?.filter(|_| updates);
         let case = Self {
             name: fields.string("name")?,
@@ -74,7 +72,7 @@ impl CrdCase {
     }
 }
 
-fn version_of(case: &CrdCase) -> Result<String, SuiteError> {
+fn version_of(case: &CrdCase) -> Result<String, FieldsError> {
     let api_version = case.initial.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     match api_version.rsplit('/').next() {
         Some(version) if !version.is_empty() => Ok(version.to_owned()),
@@ -86,16 +84,16 @@ fn version_of(case: &CrdCase) -> Result<String, SuiteError> {
 }
 
 /// A text that is there and not empty.
-fn filled(fields: &Fields<'_>, key: &str) -> Result<Option<String>, SuiteError> {
+fn filled(fields: &Fields<'_>, key: &str) -> Result<Option<String>, FieldsError> {
     Ok(fields.optional_string(key)?.filter(|text| !text.is_empty()))
 }
 
-fn required(fields: &Fields<'_>, key: &str) -> Result<Value, SuiteError> {
+fn required(fields: &Fields<'_>, key: &str) -> Result<Value, FieldsError> {
     object(fields, key)?.ok_or_else(|| wrong(fields.path_of(key), "must be an object written as a YAML text"))
 }
 
 /// The object that the text at `key` is the YAML of; nothing for a text without any.
-fn object(fields: &Fields<'_>, key: &str) -> Result<Option<Value>, SuiteError> {
+fn object(fields: &Fields<'_>, key: &str) -> Result<Option<Value>, FieldsError> {
     let Some(text) = filled(fields, key)? else { return Ok(None) };
     let problem = |problem: String| wrong(fields.path_of(key), problem);
     let trees = yaml::parse_values(&text).map_err(|error| problem(format!("line {error}")))?;
@@ -106,7 +104,7 @@ fn object(fields: &Fields<'_>, key: &str) -> Result<Option<Value>, SuiteError> {
     }
 }
 
-fn patches(fields: &Fields<'_>) -> Result<Option<json_patch::Patch>, SuiteError> {
+fn patches(fields: &Fields<'_>) -> Result<Option<json_patch::Patch>, FieldsError> {
     let Some(list) = fields.get("initialCRDPatches") else { return Ok(None) };
     crate::patch::decode(list).map(Some).map_err(|why| wrong(fields.path_of("initialCRDPatches"), why))
 }
