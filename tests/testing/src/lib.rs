@@ -1,5 +1,7 @@
-//! What tests of every package share: recorded answers of the reference, and how a test that cannot run says so.
+//! What tests of every package share: recorded answers of the reference, how a test that cannot run says so, and the text of
+//! a public API.
 
+pub mod api;
 mod recorded;
 mod skipped;
 
