@@ -106,6 +106,11 @@ impl Registry {
                 Err(raced) if ["NotFound", "Conflict", "Invalid"].contains(&raced.reason()) => {
                     tracing::debug!(error = %raced, name, "the status of a policy is not written");
                 }
+                // The store has told that it cannot write, once for all who would.
+                Err(internal) if internal.reason() == "InternalError" => {
+                    tracing::debug!(error = %internal, name, "the status of a policy waits for the store");
+                    left.insert(name);
+                }
                 Err(error) => {
                     tracing::warn!(%error, name, "the status of a policy is not written; it will be tried again");
                     left.insert(name);

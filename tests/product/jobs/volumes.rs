@@ -51,6 +51,7 @@ async fn volumes_are_at_their_paths() {
     let mut pod = with(text, &volumes);
     let fixed = json!({"name": "map", "mountPath": "/fixed/a", "subPath": "deep/b", "readOnly": true});
     pod["containers"][0]["volumeMounts"].as_array_mut().unwrap().push(fixed);
+    pod["serviceAccountName"] = "default".into();
     pod["initContainers"] = json!([{"name": "first", "image": "admit", "command": ["/bin/sh", "-c", "echo 1 > /in/x"],
         "volumeMounts": [{"name": "empty", "mountPath": "/in"}]}]);
     let text =

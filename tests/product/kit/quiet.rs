@@ -126,7 +126,7 @@ async fn looks_at_data_gathers_that_change_nothing_ask_for_nothing() {
     for name in ["running", "completed"] {
         place.status(&objects, name, running.clone()).await;
         place
-            .status(&jobs, name, json!({"startTime": "2026-11-21T10:00:00Z", "active": 1, "ready": 1}))
+            .status(&jobs, name, json!({"startTime": "2026-01-01T00:00:00Z", "active": 1, "ready": 1}))
             .await;
     }
     let kept = json!([{"type": "DataUploaded", "status": "False", "reason": "UploadNotConfigured", "message": "",
@@ -188,7 +188,7 @@ async fn looks_at_must_gathers_that_change_nothing_ask_for_nothing() {
                 "spec": {"containers": [{"name": "gather", "image": "i"}]}}))
             .await;
     }
-    place.status(&jobs, "runs", json!({"startTime": "2026-11-21T10:00:00Z", "active": 1, "ready": 1})).await;
+    place.status(&jobs, "runs", json!({"startTime": "2026-01-01T00:00:00Z", "active": 1, "ready": 1})).await;
     place.status(&jobs, "retained", complete()).await;
     place.cluster.until(&objects, "retained", |object| object["status"]["status"] == "Completed").await;
 

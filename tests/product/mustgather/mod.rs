@@ -310,7 +310,8 @@ fn settings() -> Settings {
 pub(crate) fn complete() -> Value {
     let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": "CompletionsReached"});
     json!({
-        "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:01:00Z", "succeeded": 1, "ready": 0,
+        "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:01:00Z", "active": 0,
+        "succeeded": 1, "ready": 0,
         "terminating": 0, "uncountedTerminatedPods": {}, "conditions": [condition("SuccessCriteriaMet"), condition("Complete")],
     })
 }
@@ -318,7 +319,7 @@ pub(crate) fn complete() -> Value {
 pub(crate) fn failed() -> Value {
     let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": "BackoffLimitExceeded", "message": "Job has reached the limit"});
     json!({
-        "startTime": "2026-01-01T00:00:00Z", "failed": 4, "ready": 0, "terminating": 0, "uncountedTerminatedPods": {},
+        "startTime": "2026-01-01T00:00:00Z", "active": 0, "failed": 4, "ready": 0, "terminating": 0, "uncountedTerminatedPods": {},
         "conditions": [condition("FailureTarget"), condition("Failed")],
     })
 }

@@ -63,6 +63,10 @@ fn network(kind: &str) -> Option<Value> {
         "IngressClass" => json!({"spec": {"controller": "example.com/sample"}}),
         "NetworkPolicy" => json!({"spec": {"podSelector": {"matchLabels": labels()}}}),
         "ServiceCIDR" => json!({"spec": {"cidrs": ["192.0.2.0/24"]}}),
+        "IPAddress" => {
+            let parent = json!({"resource": "services", "namespace": "default", "name": "sample"});
+            json!({"spec": {"parentRef": parent}})
+        }
         _ => return None,
     })
 }
@@ -114,18 +118,43 @@ fn cluster(kind: &str) -> Option<Value> {
         "ValidatingAdmissionPolicyBinding" => {
             json!({"spec": {"policyName": "sample", "validationActions": ["Deny"]}})
         }
+        "APIService" => json!({"spec": {
+            "group": "example.com", "version": "v1", "groupPriorityMinimum": 1000, "versionPriority": 15,
+            "service": {"namespace": "default", "name": "sample"},
+        }}),
+        "ResourceSlice" => {
+            let pool = json!({"name": "sample", "generation": 1, "resourceSliceCount": 1});
+            json!({"spec": {"driver": "example.com", "nodeName": "sample", "pool": pool}})
+        }
         "MutatingAdmissionPolicyBinding" => json!({"spec": {"policyName": "sample"}}),
-        "ValidatingAdmissionPolicy" => {
-            let rule = json!({
-                "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"],
-            });
+        "ValidatingAdmissionPolicy" => json!({"spec": {
+            "matchConstraints": creations(),
+            "validations": [{"expression": "object.metadata.name != ''"}],
+        }}),
+        "MutatingAdmissionPolicy" => {
+            let label = r#"[JSONPatch{op: "add", path: "/metadata/labels/app", value: "sample"}]"#;
             json!({"spec": {
-                "matchConstraints": {"resourceRules": [rule]},
-                "validations": [{"expression": "object.metadata.name != ''"}],
+                "matchConstraints": creations(), "reinvocationPolicy": "Never",
+                "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": label}}],
             }})
         }
         _ => return None,
     })
+}
+
+/// What the least policy matches.
+fn creations() -> Value {
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]});
+    json!({"resourceRules": [rule]})
+}
+
+/// The name of the least object of a kind, which for some says what the object is about.
+pub(super) fn name(kind: &str) -> &'static str {
+    match kind {
+        "APIService" => "v1.example.com",
+        "IPAddress" => "192.0.2.1",
+        _ => "sample",
+    }
 }
 
 /// A guess at the kind of a resource that nobody knows, by its plural.

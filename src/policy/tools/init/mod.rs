@@ -108,7 +108,7 @@ fn custom_resource(crd: &CompiledCrd, version: &CrdVersion) -> Value {
     let mut object = Fields::new();
     object.insert("apiVersion".to_owned(), json!(format!("{}/{}", definition.group, version.name())));
     object.insert("kind".to_owned(), json!(definition.names.kind));
-    object.insert("metadata".to_owned(), metadata(definition.scope == crd::Scope::Cluster));
+    object.insert("metadata".to_owned(), metadata("sample", definition.scope == crd::Scope::Cluster));
     if let Value::Object(required) = sample::of(version.schema()) {
         for (key, value) in required {
             object.entry(key).or_insert(value);
@@ -120,8 +120,8 @@ fn custom_resource(crd: &CompiledCrd, version: &CrdVersion) -> Value {
     Value::Object(object)
 }
 
-fn metadata(cluster: bool) -> Value {
-    if cluster { json!({"name": "sample"}) } else { json!({"name": "sample", "namespace": "default"}) }
+fn metadata(name: &str, cluster: bool) -> Value {
+    if cluster { json!({"name": name}) } else { json!({"name": name, "namespace": "default"}) }
 }
 
 /// The first request that the policy's first rule speaks about.
@@ -165,8 +165,8 @@ fn of_builtin(set: &PolicySet, rule: &Rule, group: &str, plural: &str) -> Value 
     });
     let scope = set.documents().scope_of(&kind);
     let cluster = rule.scope == ScopeRule::Cluster || scope == Scope::Cluster;
-    let mut object =
-        json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata(cluster)});
+    let metadata = metadata(builtin::name(&kind.kind), cluster);
+    let mut object = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata});
     if let Some(fields) = object.as_object_mut() {
         fields.extend(builtin::fields(&kind.kind));
     }
