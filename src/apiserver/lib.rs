@@ -20,8 +20,8 @@
 //! | `warning` | the texts of `Warning` headers | nothing of ours |
 //! | `object` | the metadata of an object that is held as JSON | interrupt |
 //! | `clock` | the time of day | object |
-//! | [`builtin`] | the fields of the built-in kinds, and their encodings | interrupt |
-//! | [`resources`] | one row for each served resource | builtin |
+//! | `builtin` | the fields of the built-in kinds, and their encodings | interrupt |
+//! | `resources` | one row for each served resource | builtin |
 //! | `status` | refusals, in kube-apiserver's words | object, resources |
 //! | `cel_types` | the CEL types of the built-in kinds, for type checks | builtin, resources |
 //! | [`store`] | objects with their history, and one revision for all | interrupt, object |
@@ -29,10 +29,10 @@
 //! | `kinds` | what is known of each built-in kind beyond its schema | builtin, clock, identity, interrupt, object, resources, status |
 //! | `validation` | what is wrong with an object, or with a change | builtin, interrupt, kinds, object, resources, status |
 //! | `patch` | patches that need the schema of the kind | builtin, interrupt |
-//! | [`managed_fields`] | who owns which field; server-side apply | builtin, interrupt, object |
-//! | [`table`] | what `kubectl get` prints | builtin, interrupt, object, resources |
+//! | `managed_fields` | who owns which field; server-side apply | builtin, interrupt, object |
+//! | `table` | what `kubectl get` prints | builtin, interrupt, object, resources |
 //! | `discovery` | the documents that say what is served | digest, resources |
-//! | [`openapi`] | the documents that say what the fields are | builtin, clock, digest, discovery, resources |
+//! | `openapi` | the documents that say what the fields are | builtin, clock, digest, discovery, resources |
 //! | `authentication` | the tokens of service accounts | identity |
 //! | `certificate` | the user of a client certificate | digest, identity |
 //! | `callout` | one request to a webhook | object, objects, store |
@@ -50,7 +50,7 @@
 mod admission;
 mod authentication;
 mod authorization;
-pub mod builtin;
+mod builtin;
 mod call;
 mod callout;
 mod cel_types;
@@ -66,18 +66,18 @@ mod identity;
 mod interrupt;
 mod kinds;
 mod logs;
-pub mod managed_fields;
+mod managed_fields;
 mod object;
 mod objects;
-pub mod openapi;
+mod openapi;
 mod patch;
 mod registry;
-pub mod resources;
+mod resources;
 mod served;
 mod server;
 mod status;
 pub mod store;
-pub mod table;
+mod table;
 mod validation;
 mod warning;
 
@@ -90,3 +90,29 @@ pub use logs::{LogError, LogOptions, LogStream, PodLogs};
 pub use registry::{BuiltinKinds, FromFile};
 pub use server::{Server, ServerBuilder};
 pub use status::Refusal;
+
+/// What the tests of this package look into. It is no part of the API, and changes with any commit.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::builtin::{
+        EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
+        decode, protobuf, tables,
+    };
+    pub use crate::openapi::OpenApi;
+    pub use crate::resources::{
+        PrinterColumn, ResourceInfo, ResourceTable, Scope, Subresource, builtin_rows,
+    };
+    pub use crate::table::{Include, Options, render};
+
+    /// Field ownership.
+    pub mod managed_fields {
+        pub use crate::managed_fields::{
+            ApplyError, Conflict, Conflicts, TooHeavy, Versions, Writer, managers, path, schema, typed,
+        };
+    }
+}
+
+/// The examples of the readme.
+#[cfg(doctest)]
+#[doc = include_str!("README.md")]
+struct Readme;

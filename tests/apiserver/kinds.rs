@@ -1,7 +1,7 @@
 //! Every built-in kind is stored, shown and removed by the rules of all; some have two shapes, or paths of their own.
 
 use admit_apiserver::Server;
-use admit_apiserver::resources::{ResourceInfo, Scope, Subresource, builtin_rows};
+use admit_apiserver::internals::{ResourceInfo, Scope, Subresource, builtin_rows};
 use axum::body::Body;
 use http::Request;
 use serde_json::{Value, json};

@@ -9,6 +9,7 @@
 
 mod access;
 mod answers;
+mod api;
 mod calendar;
 mod conversion;
 mod corpus;

@@ -6,11 +6,10 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use admit_apiserver::managed_fields::managers;
-use admit_apiserver::managed_fields::path::{Element, FieldSet, Scalar, from_json, to_json};
-use admit_apiserver::managed_fields::schema::{Schema, TypeId};
-use admit_apiserver::managed_fields::typed::Typing;
-use admit_apiserver::managed_fields::{ApplyError, Versions, Writer};
+use admit_apiserver::internals::managed_fields::path::{Element, FieldSet, Scalar, from_json, to_json};
+use admit_apiserver::internals::managed_fields::schema::{Schema, TypeId};
+use admit_apiserver::internals::managed_fields::typed::Typing;
+use admit_apiserver::internals::managed_fields::{ApplyError, Versions, Writer, managers};
 use serde_json::{Map, Value, json};
 
 use crate::corpus;

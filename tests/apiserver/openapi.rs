@@ -1,8 +1,7 @@
 //! OpenAPI documents hold together: every reference leads somewhere, clients find what they probe for.
 
 use admit_apiserver::Server;
-use admit_apiserver::openapi::OpenApi;
-use admit_apiserver::resources::builtin_rows;
+use admit_apiserver::internals::{OpenApi, builtin_rows};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Every protobuf body that kubectl was recorded to send is understood.
 
-use admit_apiserver::builtin::{decode, protobuf, tables};
+use admit_apiserver::internals::{decode, protobuf, tables};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use admit_apiserver::resources::{PrinterColumn, ResourceInfo, builtin_rows};
-use admit_apiserver::table::{Include, Options, render};
+use admit_apiserver::internals::{Include, Options, PrinterColumn, ResourceInfo, builtin_rows, render};
 use serde_json::{Value, json};
 
 use crate::corpus;

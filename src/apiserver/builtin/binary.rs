@@ -11,7 +11,7 @@ use super::model::{Field, Tables, TypeId, TypeRef};
 const JSON_GROUP: &str = "apiextensions.k8s.io";
 
 /// Brings a decoded value of the message `id` into the form in which it comes back.
-pub fn through_store(tables: &Tables, id: TypeId, value: &mut Value) {
+pub(crate) fn through_store(tables: &Tables, id: TypeId, value: &mut Value) {
     if tables.get(id).package.group == JSON_GROUP {
         *value = go::json::rewritten(value.take());
     } else {

@@ -21,7 +21,7 @@ enum Wire {
 
 /// The document in its envelope; None for a kind without field tables.
 #[must_use]
-pub fn encode(tables: &Tables, document: &Value) -> Option<Vec<u8>> {
+pub(crate) fn encode(tables: &Tables, document: &Value) -> Option<Vec<u8>> {
     let text = |field: &str| document.get(field).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -46,7 +46,7 @@ pub fn encode(tables: &Tables, document: &Value) -> Option<Vec<u8>> {
 
 /// An event of a watch, with the length before it.
 #[must_use]
-pub fn watch_event(tables: &Tables, kind: &str, object: &Value) -> Option<Vec<u8>> {
+pub(crate) fn watch_event(tables: &Tables, kind: &str, object: &Value) -> Option<Vec<u8>> {
     let mut extension = Vec::new();
     field(&mut extension, 1, &encode(tables, object)?);
     let mut event = Vec::new();

@@ -17,7 +17,7 @@ const MOVED: [(&str, &str); 3] = [
 
 /// The internal form of `value`, a message of type `id`.
 #[must_use]
-pub fn internal(tables: &Tables, id: TypeId, value: &Value) -> Value {
+pub(crate) fn internal(tables: &Tables, id: TypeId, value: &Value) -> Value {
     let mut out = Map::new();
     let name = tables.get(id).name;
     for field in ordered(tables, id) {

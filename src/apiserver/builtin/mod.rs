@@ -7,7 +7,7 @@
 
 mod binary;
 pub mod decode;
-pub mod encode;
+pub(crate) mod encode;
 mod go_names;
 mod internal;
 mod model;
@@ -18,12 +18,12 @@ mod scalar;
 
 use std::sync::LazyLock;
 
-pub use binary::through_store;
-pub use internal::internal;
+pub(crate) use binary::through_store;
+pub(crate) use internal::internal;
 pub use model::{
     EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
 };
-pub use restore::{check as restorable, restore};
+pub(crate) use restore::{check as restorable, restore};
 
 static TEXTS: [&str; 27] = [
     include_str!("tables/meta.txt"),

@@ -13,7 +13,7 @@ use crate::interrupt;
 ///
 /// # Errors
 /// The first value that its field cannot hold, in the order of the fields.
-pub fn restore(tables: &Tables, id: TypeId, mut value: Value) -> Result<Value, String> {
+pub(crate) fn restore(tables: &Tables, id: TypeId, mut value: Value) -> Result<Value, String> {
     check(tables, id, &value)?;
     cut_message(tables, id, &mut value);
     Ok(value)
@@ -23,7 +23,7 @@ pub fn restore(tables: &Tables, id: TypeId, mut value: Value) -> Result<Value, S
 ///
 /// # Errors
 /// As [`restore`].
-pub fn check(tables: &Tables, id: TypeId, value: &Value) -> Result<(), String> {
+pub(crate) fn check(tables: &Tables, id: TypeId, value: &Value) -> Result<(), String> {
     match value {
         Value::Object(members) => fields(tables, id, members),
         Value::Null => Ok(()),

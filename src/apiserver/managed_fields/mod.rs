@@ -13,7 +13,7 @@ mod conflict;
 mod last_applied;
 pub mod managers;
 pub mod path;
-pub mod scale;
+pub(crate) mod scale;
 pub mod schema;
 pub mod typed;
 mod updater;
@@ -41,7 +41,7 @@ const UNTIMED: &str = "scale";
 /// there twice for a moment, with sets of its fields and its text, within the 64 MiB that a request may take however few bytes
 /// it has: patches of objects that weigh so much take 62. The heaviest objects that people keep within the 1.5 MiB that upstream's store takes, of 20,000 owners, rules or
 /// variables with names, weigh some 20 MiB.
-pub const MAX_WEIGHT: usize = 23 << 20;
+pub(crate) const MAX_WEIGHT: usize = 23 << 20;
 
 /// An object whose fields and their managers weigh too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,18 +6,18 @@ use super::managers::{self, EntryError, Manager, Managers, Operation, Owned};
 use super::path::{Element, FieldSet};
 
 /// The version that a Scale is in.
-pub const API_VERSION: &str = "autoscaling/v1";
+pub(crate) const API_VERSION: &str = "autoscaling/v1";
 
 /// The path of the number of replicas in an object, which its Scale shows as `spec.replicas`.
 #[derive(Clone, Debug)]
-pub struct Replicas {
+pub(crate) struct Replicas {
     path: Vec<Element>,
 }
 
 impl Replicas {
     /// `path` is dotted, with a leading dot.
     #[must_use]
-    pub fn at(path: &str) -> Self {
+    pub(crate) fn at(path: &str) -> Self {
         let names = path.trim_start_matches('.').split('.');
         Self { path: names.map(|name| Element::Field(name.to_owned())).collect() }
     }
@@ -26,7 +26,7 @@ impl Replicas {
     ///
     /// # Errors
     /// The object's entries cannot be read.
-    pub fn of_scale(&self, object: &Value) -> Result<Managers, EntryError> {
+    pub(crate) fn of_scale(&self, object: &Value) -> Result<Managers, EntryError> {
         let owners = managers::decode(object)?.into_iter().filter(|(_, owned)| owned.set.has(&self.path));
         Ok(owners
             .map(|(manager, owned)| {
@@ -40,7 +40,7 @@ impl Replicas {
     ///
     /// # Errors
     /// The entries of either cannot be read.
-    pub fn of_object(
+    pub(crate) fn of_object(
         &self,
         object: &Value,
         scale: &Value,

@@ -153,7 +153,7 @@ fn included(info: &ResourceInfo, object: &Value, options: &Options<'_>) -> Value
 
 /// An object reduced to its metadata: a `PartialObjectMetadata` of `meta.k8s.io`.
 #[must_use]
-pub fn partial_metadata(object: &Value, version: &str) -> Value {
+pub(crate) fn partial_metadata(object: &Value, version: &str) -> Value {
     let metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
     let ordered = match tables().by_openapi_name("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta") {
         Some(id) => decode::rewritten(tables(), id, metadata),

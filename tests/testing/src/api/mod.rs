@@ -166,6 +166,7 @@ mod tests {
             ("fn has(&self)", "fn has(&mut self)"),
             ("use crate::theme::Unit;", "use std::io::Error as Unit;"),
             ("pub mod theme;", "mod theme;"),
+            ("pub mod theme;", "#[doc(hidden)] pub mod theme;"),
         ] {
             assert!(!changed(from, to).is_empty(), "{from} → {to}");
         }

@@ -66,7 +66,8 @@ fn add(items: Vec<Item>, folder: &Path, at: Segments, modules: &mut Modules) -> 
         match item {
             Item::Mod(child) => {
                 let name = child.ident.to_string();
-                let named = Named { public: is_public(&child.vis), meaning: Meaning::Module };
+                let public = is_public(&child.vis) && !is_hidden(&child.attrs);
+                let named = Named { public, meaning: Meaning::Module };
                 module.names.entry(name.clone()).or_default().push(named);
                 let (below, path) = (folder.join(&name), [at.clone(), vec![name]].concat());
                 match child.content {
@@ -139,6 +140,14 @@ pub(super) fn is_of_tests(attributes: &[Attribute]) -> bool {
             && attribute
                 .parse_args::<syn::Path>()
                 .is_ok_and(|path| path.is_ident("test") || path.is_ident("doctest"))
+    })
+}
+
+/// Whether the documentation leaves an item out: nobody is promised anything of it.
+fn is_hidden(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("doc")
+            && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("hidden"))
     })
 }
 
