@@ -24,6 +24,7 @@ mod kinds;
 mod managed_fields;
 mod mask;
 mod openapi;
+mod ownership;
 mod patience;
 mod policy_statuses;
 mod protobuf;

@@ -1,0 +1,269 @@
+//! The garbage collector: deletes dependents of deleted owners, releases orphans, and empties deleted namespaces.
+//!
+//! It is notified of every removal and of every object that waits for it, and processes them in batches, each with
+//! one walk over the stored objects. At start it looks at everything once, so that nothing is forgotten over a
+//! restart.
+
+mod graph;
+mod namespaces;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
+
+use self::graph::{Graph, Node, Owners};
+use super::{Registry, kinds};
+use crate::call::{Call, DeleteOptions, Propagation};
+use crate::conversion::Conversions;
+use crate::identity::Identity;
+use crate::object;
+use crate::resources::ResourceInfo;
+use crate::status::Refusal;
+use crate::warning::Warnings;
+
+/// Objects that are deleted at once: enough for a commit that lasts as long as hundreds of changes are made, and few enough
+/// that each batch is answered soon.
+pub(super) const AT_ONCE: usize = 64;
+
+/// How many times as long as its last walk the collector rests: a fifth of the time is walked at most.
+const REST: u32 = 4;
+
+/// What the collector was told since it last looked.
+#[derive(Debug, Default)]
+pub(super) struct Collector {
+    pending: Mutex<bool>,
+    wake: Notify,
+}
+
+impl Collector {
+    pub(super) fn poke(&self) {
+        *self.pending.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.wake.notify_one();
+    }
+
+    async fn wait(&self) {
+        loop {
+            let due = std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
+            if due {
+                return;
+            }
+            self.wake.notified().await;
+        }
+    }
+}
+
+impl Registry {
+    /// Collects until the future is dropped.
+    pub(crate) async fn collect(&self) {
+        self.collector.poke();
+        loop {
+            self.collector.wait().await;
+            let began = Instant::now();
+            if let Err(error) = self.sweep().await {
+                tracing::warn!(%error, "garbage collection will try again with the next change");
+            }
+            // While objects go one by one, a walk over all that are left is not worth each of them.
+            sleep(began.elapsed() * REST).await;
+        }
+    }
+
+    /// Processes all stored objects once.
+    ///
+    /// # Errors
+    /// The first refusal that is not a race with somebody else.
+    pub(crate) async fn sweep(&self) -> Result<(), Refusal> {
+        match self.graph() {
+            Ok(graph) => self.collect_garbage(&graph).await?,
+            Err(error) => {
+                tracing::warn!(%error, "the stored objects cannot be listed for collection; it is tried again");
+                self.collector.poke();
+            }
+        }
+        self.settle_definitions().await;
+        self.empty_namespaces().await
+    }
+
+    async fn collect_garbage(&self, graph: &Graph) -> Result<(), Refusal> {
+        let dependents = graph.dependents();
+        let of = |node: &Node| dependents.get(node.uid.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let mut deleted = Vec::new();
+        for node in graph.nodes.iter().filter(|node| node.is_owned()) {
+            // One change for all owners that let it go: each change is as large as the object.
+            let orphaning = graph.orphaning(node);
+            if !orphaning.is_empty() {
+                self.ignore_races(self.disown(node, &orphaning).await)?;
+            } else if !node.terminating {
+                deleted.extend(self.judge(node, graph.owners(node), of(node)).await?);
+            }
+        }
+        self.delete_all(&deleted).await?;
+        for node in graph.nodes.iter().filter(|node| node.terminating) {
+            self.end(node, of(node)).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether `node` is deleted, and how: what has an owner that stays only forgets the others.
+    async fn judge<'g>(
+        &self,
+        node: &'g Node,
+        owners: Owners<'g>,
+        dependents: &[(&Node, bool)],
+    ) -> Result<Option<(&'g Node, Propagation)>, Refusal> {
+        let Owners { solid, waiting, mut gone, unknown } = owners;
+        if unknown {
+            return Ok(None);
+        }
+        if solid > 0 {
+            gone.extend(waiting);
+            if !gone.is_empty() {
+                self.ignore_races(self.disown(node, &gone).await)?;
+            }
+            return Ok(None);
+        }
+        if waiting.is_empty() || dependents.is_empty() {
+            return Ok(Some((node, node.propagation())));
+        }
+        // Owners in a circle would wait for each other.
+        if dependents.iter().any(|(one, _)| one.terminating && one.waits) && node.blocks() {
+            self.ignore_races(self.unblock(node).await)?;
+            self.collector.poke();
+            return Ok(None);
+        }
+        Ok(Some((node, Propagation::Foreground)))
+    }
+
+    /// Does what the finalizers of a terminating owner ask for.
+    async fn end(&self, owner: &Node, dependents: &[(&Node, bool)]) -> Result<(), Refusal> {
+        if owner.orphans {
+            return self.ignore_races(self.release(owner, "orphan").await);
+        }
+        // A dependent's removal pokes the collector again, which then finds the owner free.
+        if owner.waits && !dependents.iter().any(|(_, blocks)| *blocks) {
+            return self.ignore_races(self.release(owner, "foregroundDeletion").await);
+        }
+        Ok(())
+    }
+
+    /// Deletes `nodes` as they were looked at: what changed since may have another owner, or none.
+    async fn delete_all(&self, nodes: &[(&Node, Propagation)]) -> Result<(), Refusal> {
+        let options = |node: &Node, propagation| DeleteOptions {
+            uid: Some(node.uid.clone()),
+            resource_version: Some(node.resource_version.clone()),
+            propagation: Some(propagation),
+            ..DeleteOptions::default()
+        };
+        let nodes = nodes.iter().map(|(node, propagation)| (*node, options(node, *propagation)));
+        self.delete_together(&nodes.collect::<Vec<_>>()).await
+    }
+
+    /// Deletes `nodes`, so many at once that a durable store commits them together.
+    async fn delete_together(&self, nodes: &[(&Node, DeleteOptions)]) -> Result<(), Refusal> {
+        for together in nodes.chunks(AT_ONCE) {
+            let deleted = together.iter().map(|(node, options)| self.delete(&node.call, &node.name, options));
+            for outcome in join_all(deleted).await {
+                self.ignore_races(outcome)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn disown(&self, dependent: &Node, owners: &[&str]) -> Result<(), Refusal> {
+        let gone = |reference: &Value| reference["uid"].as_str().is_some_and(|uid| owners.contains(&uid));
+        self.amend(&dependent.call, &dependent.name, |object| {
+            if let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") {
+                owners.retain(|reference| !gone(reference));
+                if owners.is_empty() {
+                    object::set_meta(object, "ownerReferences", None);
+                }
+            }
+        })
+        .await
+    }
+
+    /// Lets all its owners go without it.
+    async fn unblock(&self, dependent: &Node) -> Result<(), Refusal> {
+        self.amend(&dependent.call, &dependent.name, |object| {
+            let owners = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
+            for reference in owners.into_iter().flatten() {
+                object::set_field(reference, "blockOwnerDeletion", Some(json!(false)));
+            }
+        })
+        .await
+    }
+
+    async fn release(&self, owner: &Node, finalizer: &str) -> Result<(), Refusal> {
+        self.amend(&owner.call, &owner.name, |object| {
+            let kept: Vec<&str> =
+                object::finalizers(object).into_iter().filter(|name| *name != finalizer).collect();
+            let kept = (!kept.is_empty()).then(|| json!(kept));
+            object::set_meta(object, "finalizers", kept);
+        })
+        .await
+    }
+
+    /// Somebody else changed or removed the object meanwhile, which is then looked at again.
+    fn ignore_races<T>(&self, outcome: Result<T, Refusal>) -> Result<(), Refusal> {
+        match outcome {
+            Err(refusal) if refusal.code() == 409 => {
+                self.collector.poke();
+                Ok(())
+            }
+            Err(refusal) if refusal.code() != 404 => Err(refusal),
+            _ => Ok(()),
+        }
+    }
+
+    /// A change by the server itself: no admission, no validation.
+    async fn amend(&self, call: &Call, name: &str, change: impl Fn(&mut Value)) -> Result<(), Refusal> {
+        let key = call.key(name);
+        let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
+        let mut next = (*live.object).clone();
+        change(&mut next);
+        if next == *live.object {
+            return Ok(());
+        }
+        if kinds::is_finished(&call.info, &next) {
+            self.store
+                .delete(&key, live.revision, next)
+                .await
+                .map_err(|_| Refusal::modified(&call.info, name))?;
+            self.after_delete(call, &live.object).await;
+        } else {
+            let expect = crate::store::Expect::Revision(live.revision);
+            self.store.put(&key, expect, next).await.map_err(|_| Refusal::modified(&call.info, name))?;
+        }
+        Ok(())
+    }
+
+    /// About an object of the resource. If that is a custom one, in the version that the object is stored in, served or not:
+    /// in that one it can always be had.
+    pub(super) fn own_call_about(&self, info: &Arc<ResourceInfo>, object: &Value) -> Call {
+        let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        let served = self.served();
+        let versions = served.custom_kind(&info.group, &info.plural).map(|kind| kind.versions.as_slice());
+        let mut versions = versions.unwrap_or_default().iter();
+        let stored_in = versions.find(|candidate| candidate.info.api_version() == version);
+        self.own_call(stored_in.map_or(info, |stored_in| &stored_in.info), object::namespace(object))
+    }
+
+    pub(super) fn own_call(&self, info: &Arc<ResourceInfo>, namespace: &str) -> Call {
+        Call {
+            info: Arc::clone(info),
+            custom: self.served().custom_version(info),
+            namespace: namespace.to_owned(),
+            subresource: None,
+            identity: Identity::new(
+                "system:serviceaccount:kube-system:generic-garbage-collector",
+                [crate::identity::MASTERS.to_owned()],
+            ),
+            warnings: Warnings::default(),
+            conversions: Conversions::default(),
+            clock: self.clock.clone(),
+            admitted: false,
+        }
+    }
+}
