@@ -1,5 +1,7 @@
 //! What differs between two texts, line by line, along a longest common subsequence.
 
+mod blocks;
+
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -32,11 +34,12 @@ impl Side {
     }
 }
 
-/// The unified form without names of files: hunks, each with its place. Empty for texts of more than [`MOST_LINES`].
+/// The unified form without names of files: hunks, each with its place, as Go's difflib makes it, which upstream prints.
+/// Empty for texts of more than [`MOST_LINES`].
 ///
 /// ```
 /// # use admit_apimachinery::diff::unified;
-/// assert_eq!(unified("a\n", "a\nb\n"), "@@ -1,1 +1,2 @@\n a\n+b\n");
+/// assert_eq!(unified("a\n", "a\nb\n"), "@@ -1 +1,2 @@\n a\n+b\n");
 /// ```
 #[must_use]
 pub fn unified(old: &str, new: &str) -> String {
@@ -44,7 +47,7 @@ pub fn unified(old: &str, new: &str) -> String {
     if old.len() > MOST_LINES || new.len() > MOST_LINES {
         return String::new();
     }
-    let script = script(&old, &new);
+    let script = blocks::script(&old, &new);
     let changed = script.iter().enumerate().filter(|(_, (side, _))| *side != Side::Both).map(|(at, _)| at);
     let mut hunks: Vec<Range<usize>> = Vec::new();
     for at in changed {
@@ -63,13 +66,12 @@ fn hunk(script: &[(Side, &str)], range: &Range<usize>) -> String {
         |lines: &[(Side, &str)], without: Side| lines.iter().filter(|(side, _)| *side != without).count();
     let before = script.get(..range.start).unwrap_or_default();
     let own = script.get(range.clone()).unwrap_or_default();
-    let mut out = format!(
-        "@@ -{},{} +{},{} @@\n",
-        count(before, Side::New).saturating_add(1),
-        count(own, Side::New),
-        count(before, Side::Old).saturating_add(1),
-        count(own, Side::Old)
-    );
+    let place = |without: Side| match (count(before, without), count(own, without)) {
+        (before, 0) => format!("{before},0"),
+        (before, 1) => before.saturating_add(1).to_string(),
+        (before, lines) => format!("{},{lines}", before.saturating_add(1)),
+    };
+    let mut out = format!("@@ -{} +{} @@\n", place(Side::New), place(Side::Old));
     for (side, line) in own {
         out.push(side.mark());
         out.push_str(line);
