@@ -2,7 +2,6 @@
 //!
 //! Read from pkg/apis/certificates/validation/validation.go and pkg/registry/certificates/certificates/strategy.go.
 
-mod pem;
 mod request;
 mod signature;
 

@@ -5,7 +5,7 @@ use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::oid_registry::Oid;
 use x509_parser::prelude::FromDer;
 
-use super::pem;
+use crate::kinds::shared::pem;
 
 const REQUEST: &str = "CERTIFICATE REQUEST";
 const CERTIFICATE: &str = "CERTIFICATE";

@@ -3,11 +3,12 @@
 mod config_map;
 mod endpoints;
 mod frozen;
+mod key_pair;
 mod limit_range;
 mod namespace;
 mod node;
 mod persistent_volume;
-mod persistent_volume_claim;
+pub(in crate::kinds) mod persistent_volume_claim;
 mod pod;
 mod pod_status;
 mod pod_template;

@@ -7,6 +7,7 @@ use admit_policy::json;
 use serde_json::Value;
 
 use super::frozen::{self, SIZE_LIMIT};
+use super::key_pair;
 use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::object;
@@ -16,6 +17,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     default: Some(default),
     validate: Some(validate),
     validate_update: Some(validate_update),
+    warnings: Some(warnings),
     ..Strategy::PLAIN
 };
 
@@ -109,6 +111,19 @@ fn validate_update(secret: &Value, old: &Value, errors: &mut FieldErrors) {
     let (root, old) = (Field::root(secret), Field::root(old));
     root.get("type").immutable(&old.get("type"), errors);
     frozen::unchanged(&root, &old, &["data"], errors);
+}
+
+/// A certificate and a key that are no pair are stored, and told of.
+fn warnings(secret: &Value, _: Option<&Value>) -> Vec<String> {
+    let root = Field::root(secret);
+    if root.get("type").text() != "kubernetes.io/tls" {
+        return Vec::new();
+    }
+    let text = |key: &str| {
+        let bytes = go::json::bytes(root.get("data").key(key).text()).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    key_pair::problem(&text("tls.crt"), &text("tls.key")).into_iter().collect()
 }
 
 #[cfg(test)]

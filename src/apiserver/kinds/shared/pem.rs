@@ -9,14 +9,14 @@ const DASHES: &str = "-----";
 
 /// What stands between a beginning and an end.
 #[derive(Debug, Eq, PartialEq)]
-pub(super) struct Block {
-    pub(super) kind: String,
-    pub(super) has_headers: bool,
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct Block {
+    pub(crate) kind: String,
+    pub(crate) has_headers: bool,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// The first block, and what follows it.
-pub(super) fn first(text: &str) -> Option<(Block, &str)> {
+pub(crate) fn first(text: &str) -> Option<(Block, &str)> {
     let mut lines = text;
     while !lines.is_empty() {
         let (line, rest) = split_line(lines);

@@ -1,0 +1,132 @@
+//! Whether a certificate and a private key belong together, as `X509KeyPair` of Go's crypto/tls says it.
+
+use rustls::crypto::ring::sign::any_supported_type;
+use rustls::pki_types::PrivateKeyDer;
+use x509_parser::prelude::{FromDer, SubjectPublicKeyInfo};
+
+use crate::kinds::shared::pem::{self, Block};
+
+const CERTIFICATE: &str = "CERTIFICATE";
+const PRIVATE_KEY: &str = "PRIVATE KEY";
+
+/// Why the first certificate in `certificates` and the first key in `keys` are no pair.
+pub(super) fn problem(certificates: &str, keys: &str) -> Option<String> {
+    paired(certificates, keys).err()
+}
+
+fn paired(certificates: &str, keys: &str) -> Result<(), String> {
+    let certificate =
+        first(certificates, |kind| kind == CERTIFICATE).map_err(|skipped| no_certificate(&skipped))?;
+    let key = first(keys, |kind| kind == PRIVATE_KEY || kind.ends_with(" PRIVATE KEY"))
+        .map_err(|skipped| no_key(&skipped))?;
+    let (_, certificate) =
+        x509_parser::parse_x509_certificate(&certificate.bytes).map_err(|_| "x509: malformed certificate")?;
+    // A key of a size or on a curve that is not known here is read, and not compared.
+    let Some(public) = public_key(&key.bytes)? else { return Ok(()) };
+    let (_, public) = SubjectPublicKeyInfo::from_der(&public).map_err(|_| UNREAD)?;
+    let own = certificate.public_key();
+    if own.algorithm.algorithm != public.algorithm.algorithm {
+        return Err("tls: private key type does not match public key type".to_owned());
+    }
+    if own.subject_public_key.data != public.subject_public_key.data {
+        return Err("tls: private key does not match public key".to_owned());
+    }
+    Ok(())
+}
+
+const UNREAD: &str = "tls: failed to parse private key";
+
+/// The public half of a private key, where it can be told.
+fn public_key(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
+    let forms: [fn(Vec<u8>) -> PrivateKeyDer<'static>; 3] = [
+        |bytes| PrivateKeyDer::Pkcs1(bytes.into()),
+        |bytes| PrivateKeyDer::Pkcs8(bytes.into()),
+        |bytes| PrivateKeyDer::Sec1(bytes.into()),
+    ];
+    let read = forms.into_iter().find_map(|form| any_supported_type(&form(bytes.to_vec())).ok());
+    if let Some(key) = read {
+        return Ok(key.public_key().map(|public| public.to_vec()));
+    }
+    // All forms are sequences that begin with the number of their version.
+    match x509_parser::der_parser::parse_der(bytes) {
+        Ok(([], form)) if is_versioned(&form) => Ok(None),
+        _ => Err(UNREAD.to_owned()),
+    }
+}
+
+fn is_versioned(form: &x509_parser::der_parser::ber::BerObject<'_>) -> bool {
+    let items = form.as_sequence().map(Vec::as_slice).unwrap_or_default();
+    items.len() > 2 && items.first().is_some_and(|version| version.as_u32().is_ok())
+}
+
+/// The first block of a kind that is asked for, or the kinds of all blocks.
+fn first(text: &str, is_asked: fn(&str) -> bool) -> Result<Block, Vec<String>> {
+    let (mut rest, mut skipped) = (text, Vec::new());
+    while let Some((block, after)) = pem::first(rest) {
+        crate::interrupt::checkpoint();
+        if is_asked(&block.kind) {
+            return Ok(block);
+        }
+        skipped.push(block.kind);
+        rest = after;
+    }
+    Err(skipped)
+}
+
+fn no_certificate(skipped: &[String]) -> String {
+    match skipped {
+        [] => "tls: failed to find any PEM data in certificate input".to_owned(),
+        [kind] if kind.ends_with(PRIVATE_KEY) => {
+            "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may \
+             have been switched"
+                .to_owned()
+        }
+        kinds => format!(
+            "tls: failed to find \"CERTIFICATE\" PEM block in certificate input after skipping PEM blocks of the \
+             following types: [{}]",
+            kinds.join(" ")
+        ),
+    }
+}
+
+fn no_key(skipped: &[String]) -> String {
+    match skipped {
+        [] => "tls: failed to find any PEM data in key input".to_owned(),
+        [kind] if kind == CERTIFICATE => {
+            "tls: found a certificate rather than a key in the PEM for the private key".to_owned()
+        }
+        kinds => format!(
+            "tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key input after skipping PEM blocks \
+             of the following types: [{}]",
+            kinds.join(" ")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made() -> (String, String) {
+        let made = rcgen::generate_simple_self_signed(["a.example".to_owned()]).expect("a certificate");
+        (made.cert.pem(), made.signing_key.serialize_pem())
+    }
+
+    #[test]
+    fn a_key_belongs_to_its_own_certificate() {
+        let ((certificate, key), (_, other)) = (made(), made());
+        assert_eq!(problem(&certificate, &key), None);
+        let told = |certificate: &str, key: &str| problem(certificate, key).unwrap_or_default();
+        assert_eq!(told(&certificate, &other), "tls: private key does not match public key");
+        assert_eq!(told("a", "a"), "tls: failed to find any PEM data in certificate input");
+        assert_eq!(told(&certificate, "a"), "tls: failed to find any PEM data in key input");
+        assert!(told(&key, &key).ends_with("PEM inputs may have been switched"));
+        assert!(told(&certificate, &certificate).starts_with("tls: found a certificate rather than a key"));
+        let odd = "-----BEGIN A-----\nYWJj\n-----END A-----\n";
+        assert!(told(odd, &key).ends_with("of the following types: [A]"));
+        let unread = "-----BEGIN PRIVATE KEY-----\nYWJj\n-----END PRIVATE KEY-----\n";
+        assert_eq!(told(&certificate, unread), "tls: failed to parse private key");
+        let malformed = "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n";
+        assert_eq!(told(malformed, &key), "x509: malformed certificate");
+    }
+}
