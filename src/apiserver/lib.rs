@@ -14,22 +14,23 @@
 //! | module | decides | may use |
 //! |---|---|---|
 //! | `interrupt` | when synchronous work has to stop | nothing of ours |
+//! | `emptied` | the empty lists and maps of an object that was sent | nothing of ours |
 //! | `digest` | the hashes that clients see | nothing of ours |
 //! | `identity` | who sends a request | nothing of ours |
 //! | `logs` | where the logs of pods come from | nothing of ours |
 //! | `warning` | the texts of `Warning` headers | nothing of ours |
 //! | `object` | the metadata of an object that is held as JSON | interrupt |
 //! | `clock` | the time of day | object |
-//! | `builtin` | the fields of the built-in kinds, and their encodings | interrupt |
+//! | `builtin` | the fields of the built-in kinds, and their encodings | emptied, interrupt |
 //! | `resources` | one row for each served resource | builtin |
 //! | `status` | refusals, in kube-apiserver's words | object, resources |
 //! | `cel_types` | the CEL types of the built-in kinds, for type checks | builtin, resources |
 //! | [`store`] | objects with their history, and one revision for all | interrupt, object |
 //! | `objects` | what may be read of a cluster by those who do not write | resources, store |
-//! | `kinds` | what is known of each built-in kind beyond its schema | builtin, clock, identity, interrupt, object, resources, status |
+//! | `kinds` | what is known of each built-in kind beyond its schema | builtin, clock, emptied, identity, interrupt, object, resources, status |
 //! | `validation` | what is wrong with an object, or with a change | builtin, interrupt, kinds, object, resources, status |
 //! | `patch` | patches that need the schema of the kind | builtin, interrupt |
-//! | `managed_fields` | who owns which field; server-side apply | builtin, interrupt, object |
+//! | `managed_fields` | who owns which field; server-side apply | builtin, emptied, interrupt, object |
 //! | `table` | what `kubectl get` prints | builtin, interrupt, object, resources |
 //! | `discovery` | the documents that say what is served | digest, resources |
 //! | `openapi` | the documents that say what the fields are | builtin, clock, digest, discovery, resources |
@@ -38,14 +39,14 @@
 //! | `callout` | one request to a webhook | object, objects, store |
 //! | `conversion` | custom resources in other versions, by webhook | callout, digest, object, objects, status, validation |
 //! | `served` | what is served, and the behaviour of custom kinds | conversion, interrupt, managed_fields, object, resources, status, store, table, warning |
-//! | `codec` | bodies to objects of a kind | builtin, object, resources, served, status |
-//! | `call` | one request to a resource, and its options | clock, conversion, identity, object, resources, served, status, store, warning |
+//! | `codec` | bodies to objects of a kind | builtin, emptied, object, resources, served, status |
+//! | `call` | one request to a resource, and its options | clock, conversion, emptied, identity, object, resources, served, status, store, warning |
 //! | `authorization` | who may do what | call, identity, object, objects, status, store |
 //! | `admission` | which writes are let in, and what webhooks make of them | call, callout, conversion, interrupt, object, objects, resources, served, status, store |
-//! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, authentication, authorization, builtin, call, cel_types, clock, codec, conversion, discovery, identity, interrupt, kinds, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
+//! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, authentication, authorization, builtin, call, cel_types, clock, codec, conversion, discovery, emptied, identity, interrupt, kinds, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
 //! | `flowcontrol` | how much is done at a time, by user and in all | identity, interrupt, status |
-//! | `server` | what all requests share, and how it starts | authentication, call, clock, conversion, flowcontrol, identity, logs, object, openapi, registry, status, store, warning |
-//! | `http` | paths, bodies, answers and connections | authorization, builtin, call, certificate, clock, codec, conversion, discovery, flowcontrol, identity, logs, object, registry, resources, server, status, table, warning |
+//! | `server` | what all requests share, and how it starts | authentication, call, clock, conversion, emptied, flowcontrol, identity, logs, object, openapi, registry, status, store, warning |
+//! | `http` | paths, bodies, answers and connections | authorization, builtin, call, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, object, registry, resources, server, status, table, warning |
 
 mod admission;
 mod authentication;
@@ -60,6 +61,7 @@ mod codec;
 mod conversion;
 mod digest;
 mod discovery;
+mod emptied;
 mod flowcontrol;
 mod http;
 mod identity;

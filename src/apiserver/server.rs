@@ -12,6 +12,7 @@ use crate::authentication::{Issuer, TokenKey};
 use crate::call::{Call, WriteOptions};
 use crate::clock::Clock;
 use crate::conversion::Conversions;
+use crate::emptied::Emptied;
 use crate::flowcontrol::answers::Answers;
 use crate::flowcontrol::turns::Turns;
 use crate::flowcontrol::watchers::Watchers;
@@ -324,6 +325,7 @@ impl Server {
             subresource: None,
             identity: Identity::admin(),
             warnings: Warnings::default(),
+            emptied: Emptied::default(),
             conversions: Conversions::default(),
             clock: registry.clock.clone(),
             admitted: false,

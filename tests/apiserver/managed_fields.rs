@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use admit_apiserver::internals::managed_fields::path::{Element, FieldSet, Scalar, from_json, to_json};
 use admit_apiserver::internals::managed_fields::schema::{Schema, TypeId};
@@ -16,6 +17,7 @@ use crate::corpus;
 
 const API_VERSION: &str = "example.dev/v1";
 const KIND: &str = "Thing";
+static NOTHING: LazyLock<FieldSet> = LazyLock::new(FieldSet::default);
 
 /// One version, as most kinds have.
 #[derive(Debug)]
@@ -56,6 +58,7 @@ fn writer<'w>(versions: &'w OneVersion, manager: &'w str, ignored: &'w FieldSet)
         kind: KIND,
         subresource: "",
         ignored,
+        rewritten: &NOTHING,
         manager,
         now: "2024-01-02T03:04:05Z",
     }

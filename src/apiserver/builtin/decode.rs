@@ -16,8 +16,9 @@ use serde_json::{Map, Number, Value};
 
 pub use self::words::DecodeError;
 use self::written::{written_form, zero};
-use super::model::{Tables, TypeDef, TypeId, TypeRef};
+use super::model::{Field, Tables, TypeDef, TypeId, TypeRef};
 use super::scalar;
+use crate::emptied::{self, Place, Step};
 use crate::interrupt;
 
 /// A value in its canonical form, and what had to be dropped to get there.
@@ -26,6 +27,8 @@ pub struct Decoded {
     pub value: Value,
     /// Paths of unknown members in the order of the document, of very many the first: `spec.containers[0].bogus`.
     pub unknown: Vec<String>,
+    /// Lists and maps that were sent empty, and are left out of the value.
+    pub(crate) emptied: Vec<Place>,
 }
 
 /// What names the kind of an object, in the order in which it is written.
@@ -68,7 +71,7 @@ pub fn decode_within(
     let value = decoder.message(id, value)?;
     match decoder.mismatch {
         Some(mismatch) => Err(mismatch),
-        None => Ok(Decoded { value, unknown: decoder.unknown.into_told() }),
+        None => Ok(Decoded { value, unknown: decoder.unknown.into_told(), emptied: decoder.emptied }),
     }
 }
 
@@ -84,8 +87,11 @@ struct Decoder<'t> {
     indexed: String,
     /// The path without, as type errors give it.
     plain: String,
-    /// The name of the innermost message, which type errors give as well.
-    owner: &'static str,
+    /// The path step by step, for what is empty.
+    steps: Vec<Step>,
+    emptied: Vec<Place>,
+    /// The package of the innermost message, and its name, which type errors give as well.
+    owner: (&'static str, &'static str),
 }
 
 impl<'t> Decoder<'t> {
@@ -98,7 +104,9 @@ impl<'t> Decoder<'t> {
             mismatch: None,
             indexed: String::new(),
             plain: String::new(),
-            owner: "",
+            steps: Vec::new(),
+            emptied: Vec::new(),
+            owner: ("", ""),
         }
     }
 
@@ -108,7 +116,7 @@ impl<'t> Decoder<'t> {
             Value::Object(members) => members,
             other => return Ok(self.wrong(other, &self.message_type(id))),
         };
-        let owner = std::mem::replace(&mut self.owner, definition.name);
+        let owner = std::mem::replace(&mut self.owner, (definition.package.alias, definition.name));
         let mut decoded: BTreeMap<&str, Value> = BTreeMap::new();
         for (name, member) in members {
             if definition.object && HEAD.contains(&name.as_str()) {
@@ -121,11 +129,16 @@ impl<'t> Decoder<'t> {
             match found {
                 None => self.unknown.note(|| self.indexed.clone()),
                 Some(_) if member.is_null() => {}
-                Some((_, field)) => match self.value(&field.kind, member)? {
-                    // A list of schemas that is neither.
-                    Value::Null => {}
-                    value => drop(decoded.insert(field.name, value)),
-                },
+                Some((_, field)) => {
+                    self.steps.push(Step::Name(field.name.into()));
+                    let value = self.value(&field.kind, member)?;
+                    self.note_empty(definition, field, &value);
+                    self.steps.pop();
+                    // A list of schemas that is neither is nothing.
+                    if !value.is_null() {
+                        decoded.insert(field.name, value);
+                    }
+                }
             }
             self.leave(lengths);
         }
@@ -138,6 +151,19 @@ impl<'t> Decoder<'t> {
             self.budget.take(weight::of_member(name).saturating_add(own))?;
         }
         Ok(Value::Object(written))
+    }
+
+    /// Remembers the place of a list or map that is empty and will not be written.
+    fn note_empty(&mut self, owner: &TypeDef, field: &Field, value: &Value) {
+        let is_map = match (field.kind.pointee(), value) {
+            (TypeRef::List(_), Value::Array(items)) if items.is_empty() => false,
+            (TypeRef::Map(_), Value::Object(members)) if members.is_empty() => true,
+            _ => return,
+        };
+        if !field.always_written && self.emptied.len() < emptied::MOST {
+            let is_unwritten = owner.package.alias == "meta";
+            self.emptied.push(Place { path: self.steps.clone(), is_map, is_unwritten });
+        }
     }
 
     fn write(
@@ -225,7 +251,9 @@ impl<'t> Decoder<'t> {
             if let Value::String(text) = item {
                 self.budget.take(weight::of_text(text.len()))?;
             }
+            self.steps.push(Step::Index(index));
             *item = self.element(inner, std::mem::take(item))?;
+            self.steps.pop();
             self.indexed.truncate(length);
         }
         Ok(Value::Array(items))
@@ -251,7 +279,12 @@ impl<'t> Decoder<'t> {
             self.indexed.push_str(name);
             let own = member.as_str().map_or(0, |text| weight::of_text(text.len()));
             self.budget.take(weight::of_member(name).saturating_add(own))?;
+            // Nothing is empty in what has no parts.
+            let has_parts =
+                matches!(inner.pointee(), TypeRef::Message(_) | TypeRef::List(_) | TypeRef::Map(_));
+            self.steps.push(Step::Name(if has_parts { name.clone().into() } else { "".into() }));
             *member = self.element(inner, std::mem::take(member))?;
+            self.steps.pop();
             self.indexed.truncate(length);
         }
         members.sort_keys();

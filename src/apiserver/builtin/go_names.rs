@@ -10,9 +10,11 @@ static NAMES: LazyLock<BTreeMap<(&str, &str), &str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The name of the type of a field: all of it, such as `[]v1.FinalizerName`.
-pub(super) fn field(owner: &str, name: &str) -> Option<&'static str> {
-    NAMES.get(&(owner, name)).copied()
+/// The name of the type of a field: all of it, such as `[]v1.FinalizerName`. Types of one name in several packages are
+/// listed with that of their package.
+pub(super) fn field((package, owner): (&str, &str), name: &str) -> Option<&'static str> {
+    let qualified = format!("{package}.{owner}");
+    NAMES.get(&(qualified.as_str(), name)).or_else(|| NAMES.get(&(owner, name))).copied()
 }
 
 /// What a list or map of this name holds.
@@ -32,8 +34,12 @@ mod tests {
     fn every_name_is_of_a_field() {
         let tables = tables();
         for (owner, name) in NAMES.keys() {
-            let known =
-                tables.ids().any(|id| tables.get(id).name == *owner && tables.field(id, name).is_some());
+            let (package, owner) = owner.split_once('.').unwrap_or(("", owner));
+            let known = tables.ids().any(|id| {
+                let found = tables.get(id);
+                let is_meant = package.is_empty() || found.package.alias == package;
+                is_meant && found.name == owner && tables.field(id, name).is_some()
+            });
             assert!(known, "{owner}.{name}");
         }
         assert_eq!(element("[]v1.FinalizerName"), "v1.FinalizerName");

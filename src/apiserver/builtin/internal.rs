@@ -102,7 +102,7 @@ fn shown(tables: &Tables, kind: &TypeRef, value: &Value) -> Value {
 
 /// The field's name in Go: abbreviations in capitals.
 fn go_name(name: &str) -> String {
-    const ABBREVIATIONS: [(&str, &str); 24] = [
+    const ABBREVIATIONS: [(&str, &str); 25] = [
         ("apiGroup", "APIGroup"),
         ("apiVersion", "APIVersion"),
         ("awsElastic", "AWSElastic"),
@@ -123,6 +123,7 @@ fn go_name(name: &str) -> String {
         ("os", "OS"),
         ("rbd", "RBD"),
         ("seLinux", "SELinux"),
+        ("storageos", "StorageOS"),
         ("tcp", "TCP"),
         ("tty", "TTY"),
         ("uid", "UID"),

@@ -38,7 +38,8 @@ fn fields(tables: &Tables, id: TypeId, members: &Map<String, Value>) -> Result<(
             TypeRef::Message(embedded) if field.name.is_empty() => fields(tables, *embedded, members)?,
             kind => {
                 if let Some(member) = members.get(field.name) {
-                    Place { tables, owner: definition.name, field }.value(kind, member)?;
+                    Place { tables, owner: (definition.package.alias, definition.name), field }
+                        .value(kind, member)?;
                 }
             }
         }
@@ -82,7 +83,7 @@ fn cut(tables: &Tables, kind: &TypeRef, value: &mut Value) {
 #[derive(Clone, Copy)]
 struct Place<'t> {
     tables: &'t Tables,
-    owner: &'static str,
+    owner: (&'static str, &'static str),
     field: &'t Field,
 }
 

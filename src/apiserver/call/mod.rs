@@ -11,6 +11,7 @@ pub(crate) use self::options::{
 
 use crate::clock::Clock;
 use crate::conversion::{Conversions, Webhook};
+use crate::emptied::Emptied;
 use crate::identity::Identity;
 use crate::resources::{ResourceInfo, Subresource};
 use crate::served::{CustomVersion, ScalePaths};
@@ -28,6 +29,8 @@ pub(crate) struct Call {
     pub subresource: Option<Subresource>,
     pub identity: Identity,
     pub warnings: Warnings,
+    /// The empty lists and maps of the object that was sent.
+    pub(crate) emptied: Emptied,
     /// The conversions that were made for the request.
     pub(crate) conversions: Conversions,
     /// The clock for times that are written into objects.
@@ -59,6 +62,7 @@ impl Call {
             subresource: None,
             identity: self.identity.clone(),
             warnings: Warnings::default(),
+            emptied: Emptied::default(),
             conversions: Conversions::default(),
             clock: self.clock.clone(),
             admitted: false,

@@ -12,6 +12,7 @@ use super::read::{Body, Document, Format, MAX_BODY, PARSE_ERROR, Unread, parse};
 use super::{literal, yaml};
 use crate::builtin::decode::decode_within;
 use crate::builtin::{TypeId, tables};
+use crate::emptied::Place;
 use crate::object;
 use crate::resources::ResourceInfo;
 use crate::served::CustomVersion;
@@ -25,6 +26,8 @@ pub(crate) struct Received {
     pub object: Value,
     /// Errors of strict decoding: `unknown field "spec.bogus"`, `duplicate field "metadata"`.
     pub strict: Vec<String>,
+    /// Empty lists and maps of a built-in kind, which the object does not have.
+    pub emptied: Vec<Place>,
 }
 
 /// Reads a body as an object of a built-in kind that is sent to a subresource.
@@ -37,7 +40,7 @@ pub(crate) fn receive_kind(
 ) -> Result<Received, Refusal> {
     let document = parse(body).map_err(|why| why.refusal(Refusal::bad_request))?;
     let Some(id) = tables().kind(group, version, kind) else {
-        return Ok(Received { object: document.value, strict: Vec::new() });
+        return Ok(Received { object: document.value, strict: Vec::new(), emptied: Vec::new() });
     };
     typed(id, document.value, Some(body)).map_err(|why| {
         why.refusal(|error| {
@@ -187,7 +190,8 @@ fn typed(id: TypeId, value: Value, body: Option<&Body>) -> Result<Received, Unre
         let literal = text.and_then(|(body, path)| literal::at(&body.bytes, path));
         Unread::Mistake(literal.map_or_else(|| error.to_string(), |literal| error.with_digits(literal)))
     })?;
-    Ok(Received { object: decoded.value, strict: unknown_texts(&decoded.unknown) })
+    let strict = unknown_texts(&decoded.unknown);
+    Ok(Received { object: decoded.value, strict, emptied: decoded.emptied })
 }
 
 static OBJECT_META: LazyLock<Option<TypeId>> =
@@ -217,7 +221,7 @@ fn custom_object(
         unknown.extend(custom.read_metadata(&mut value).map_err(Unread::Mistake)?);
         custom.take_defaults(&value, &mut budget).map_err(too_heavy)?;
     }
-    Ok(Received { object: value, strict: unknown_texts(&unknown) })
+    Ok(Received { object: value, strict: unknown_texts(&unknown), emptied: Vec::new() })
 }
 
 fn unhandled_as(info: &ResourceInfo, error: &str) -> Refusal {

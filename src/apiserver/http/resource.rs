@@ -16,6 +16,7 @@ use super::{Failure, Incoming, body, components, connect, deadline, respond, rev
 use crate::call::{Call, DeleteOptions, FieldValidation, ListOptions, Query, WriteOptions};
 use crate::codec;
 use crate::conversion::Conversions;
+use crate::emptied::Emptied;
 use crate::flowcontrol::answers;
 use crate::flowcontrol::budget::Reservation;
 use crate::registry::{PatchFormat, Watching};
@@ -70,6 +71,7 @@ pub(super) async fn answer(
         subresource,
         identity: incoming.identity.clone(),
         warnings: warnings.clone(),
+        emptied: Emptied::default(),
         conversions: Conversions::default(),
         clock: server.clock().clone(),
         admitted: false,
@@ -380,10 +382,13 @@ async fn received(
     body: body::Sent,
 ) -> Result<Value, Refusal> {
     let body = body::object(&call.info, headers, body).await?;
-    let received = match call.subresource {
+    let mut received = match call.subresource {
         Some(Subresource::Scale) => codec::receive_kind(("autoscaling", "v1", "Scale"), &body)?,
         _ => codec::receive(&call.info, call.custom.as_deref(), &body)?,
     };
+    if call.subresource != Some(Subresource::Scale) {
+        call.emptied.set(std::mem::take(&mut received.emptied));
+    }
     match options.field_validation {
         FieldValidation::Strict if !received.strict.is_empty() => {
             Err(codec::strict_refusal(&call.info, &body, &received))

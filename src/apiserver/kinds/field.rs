@@ -3,6 +3,7 @@
 //! Reading never fails: a part that is absent, or of another type than asked for, reads as Go's zero value, because
 //! decoding has refused wrong types before anything is validated.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::rc::Rc;
 
@@ -11,6 +12,7 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
 use serde_json::{Map, Value};
 
+use crate::emptied::{self, Step as SentStep};
 use crate::interrupt;
 
 static NULL: Value = Value::Null;
@@ -34,6 +36,16 @@ enum Step {
     Member(String),
     Key(String),
     Index(usize),
+}
+
+impl Step {
+    fn sent(&self) -> SentStep {
+        match self {
+            Self::Name(name) => SentStep::Name((*name).into()),
+            Self::Member(name) | Self::Key(name) => SentStep::Name(name.clone().into()),
+            Self::Index(index) => SentStep::Index(*index),
+        }
+    }
 }
 
 impl<'o> Field<'o> {
@@ -112,7 +124,7 @@ impl<'o> Field<'o> {
 
     /// A list of texts as errors show it; null if it is not there.
     pub(crate) fn shown_texts(&self) -> Value {
-        if self.value.is_array() { self.texts().collect() } else { Value::Null }
+        if self.as_sent().is_array() { self.texts().collect() } else { Value::Null }
     }
 
     /// The integer, if there is one.
@@ -192,11 +204,27 @@ impl Field<'_> {
         FieldError::too_many(self, i64::try_from(self.len()).unwrap_or(i64::MAX), max)
     }
 
+    /// The value with the empty lists and maps that were sent with it, in place of those that it does not have.
+    pub(crate) fn as_sent(&self) -> Cow<'_, Value> {
+        emptied::as_sent(self.value, || self.steps().map(Step::sent).collect())
+    }
+
     fn shown(&self) -> BadValue {
-        match self.value {
+        match &*self.as_sent() {
             Value::Null => BadValue::from(""),
             value => in_order(BadValue::from(value)),
         }
+    }
+
+    /// From the root to here.
+    fn steps(&self) -> impl Iterator<Item = &Step> {
+        let mut steps = Vec::new();
+        let mut next = self.path.as_ref();
+        while let Some(node) = next {
+            steps.push(&node.step);
+            next = node.parent.as_ref();
+        }
+        steps.into_iter().rev()
     }
 }
 
@@ -246,7 +274,7 @@ impl Field<'_> {
     /// The value is the old one; what is not there is told as null.
     pub(crate) fn immutable_or_null(&self, old: &Field<'_>, errors: &mut FieldErrors) {
         if self.value != old.value {
-            errors.add(|| self.invalid_as(self.value, "field is immutable"));
+            errors.add(|| self.invalid_as(&*self.as_sent(), "field is immutable"));
         }
     }
 
@@ -260,13 +288,7 @@ impl Field<'_> {
 
 impl fmt::Display for Field<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut steps = Vec::new();
-        let mut next = self.path.as_ref();
-        while let Some(node) = next {
-            steps.push(&node.step);
-            next = node.parent.as_ref();
-        }
-        for (depth, step) in steps.into_iter().rev().enumerate() {
+        for (depth, step) in self.steps().enumerate() {
             match step {
                 Step::Name(name) if depth == 0 => f.write_str(name)?,
                 Step::Name(name) => write!(f, ".{name}")?,

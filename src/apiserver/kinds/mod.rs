@@ -72,6 +72,8 @@ pub(crate) struct Strategy {
     pub(crate) prepare_status: Option<fn(&mut Value, &Value, &Clock)>,
     /// As `prepare_update`, for an object whose approval was written.
     pub(crate) prepare_approval: Option<fn(&mut Value, &Value, &Clock)>,
+    /// Members of the object that nobody comes to own by writing it: the server resets them in changes.
+    pub(crate) unowned: &'static [&'static str],
     /// What is wrong with a name, given the object, the name (or the prefix of one that is to be made) and whether it is
     /// a prefix. In place of the rule that most kinds follow.
     pub(crate) name: Option<NameProblems>,
@@ -100,6 +102,7 @@ impl Strategy {
         prepare_update: None,
         prepare_status: None,
         prepare_approval: None,
+        unowned: &[],
         name: None,
         validate: None,
         validate_create: None,

@@ -27,7 +27,7 @@ pub use updater::Versions;
 
 use self::managers::{Entries, Manager, Managers, Operation, Owned};
 use self::path::FieldSet;
-use self::typed::Duplicates;
+use self::typed::{Duplicates, Problems};
 use self::updater::{Merged, Updater};
 use crate::object;
 
@@ -79,6 +79,8 @@ pub struct Writer<'w> {
     pub subresource: &'w str,
     /// The fields that the registry resets after this kind of write, whatever was sent.
     pub ignored: &'w FieldSet,
+    /// What counts as changed by an update although it reads as before.
+    pub rewritten: &'w FieldSet,
     /// Empty for an unknown one.
     pub manager: &'w str,
     /// UTC with whole seconds.
@@ -96,23 +98,15 @@ impl Writer<'_> {
         object::set_meta(new, "managedFields", None);
         let untracked = managers.is_empty() && !object::uid(live).is_empty() || self.is_lost(&managers);
         let tracked = match untracked {
-            true => Some(Managers::new()),
-            // The entries of the live object are nobody's, and not copied only to be left out.
-            false => self.updated_managers(live, new, managers, self.manager).map(upkeep::capped),
+            true => Managers::new(),
+            // Where either object does not fit the schema, nobody owns anything any longer.
+            false => self
+                .updated_managers(live, new, managers, self.manager)
+                .map(upkeep::capped)
+                .unwrap_or_default(),
         };
-        let before = weight::of(live);
-        let entries = match tracked {
-            Some(managers) => {
-                bounded(before, new, managers::weight(&managers))?;
-                managers::encode(managers)
-            }
-            None => {
-                let kept = managers::entries(live);
-                bounded(before, new, kept.into_iter().flatten().map(weight::of).sum())?;
-                kept.cloned().map(Value::Array)
-            }
-        };
-        object::set_meta(new, "managedFields", entries);
+        bounded(weight::of(live), new, managers::weight(&tracked))?;
+        object::set_meta(new, "managedFields", managers::encode(tracked));
         Ok(())
     }
 
@@ -129,8 +123,10 @@ impl Writer<'_> {
             .map_err(|why| ApplyError::Untyped(format!("failed to decode managed fields: {why}")))?;
         let before = weight::of(live);
         let entries = Entries::taken(live);
-        let managers = self.tracked(live, managers);
-        let applied = self.applied_to(live, (before, managers), config, force);
+        let applied = match self.tracked(live, managers) {
+            Ok(managers) => self.applied_to(live, (before, managers), config, force),
+            Err(untyped) => Err(untyped),
+        };
         entries.put_back(live);
         applied
     }
@@ -238,12 +234,18 @@ impl Writer<'_> {
     }
 
     /// The managers of the live object, which has no entries. Where nobody was tracked, what it holds is given to one that stands for all.
-    fn tracked(&self, live: &Value, managers: Managers) -> Managers {
+    fn tracked(&self, live: &Value, managers: Managers) -> Result<Managers, ApplyError> {
         if !managers.is_empty() || object::uid(live).is_empty() {
-            return managers;
+            return Ok(managers);
+        }
+        let problems = self.problems(live, Duplicates::Allowed).filter(|problems| !problems.is_empty());
+        if let Some(problems) = problems {
+            let why =
+                format!("failed to convert new object ({}) to smd typed: {problems}", self.told_as(live));
+            return Err(ApplyError::Untyped(format!("failed to create manager for existing fields: {why}")));
         }
         let empty = self.versions.empty(self.api_version);
-        self.updated_managers(&empty, live, managers, BEFORE_FIRST_APPLY).unwrap_or_default()
+        Ok(self.updated_managers(&empty, live, managers, BEFORE_FIRST_APPLY).unwrap_or_default())
     }
 
     fn updater(&self) -> Option<Updater<'_>> {
@@ -253,6 +255,7 @@ impl Writer<'_> {
             api_version: self.api_version,
             typing,
             ignored: self.ignored,
+            rewritten: self.rewritten,
         })
     }
 
@@ -265,18 +268,24 @@ impl Writer<'_> {
     }
 
     fn fits(&self, object: &Value, what: &str, duplicates: Duplicates) -> Result<(), ApplyError> {
-        let problems =
-            self.versions.typing(self.api_version).map(|typing| typing.problems(object, duplicates));
-        match problems {
+        match self.problems(object, duplicates) {
             Some(problems) if !problems.is_empty() => Err(self.untyped(what, object, &problems.to_string())),
             _ => Ok(()),
         }
     }
 
+    fn problems(&self, object: &Value, duplicates: Duplicates) -> Option<Problems> {
+        self.versions.typing(self.api_version).map(|typing| typing.problems(object, duplicates))
+    }
+
     fn untyped(&self, what: &str, object: &Value, why: &str) -> ApplyError {
+        ApplyError::Untyped(format!("failed to create {what} object ({}): {why}", self.told_as(object)))
+    }
+
+    /// `NAMESPACE/NAME; GROUP/VERSION, Kind=KIND`
+    fn told_as(&self, object: &Value) -> String {
         let (namespace, name) = (object::namespace(object), object::name(object));
-        let kind = kind_text(self.api_version, self.kind);
-        ApplyError::Untyped(format!("failed to create {what} object ({namespace}/{name}; {kind}): {why}"))
+        format!("{namespace}/{name}; {}", kind_text(self.api_version, self.kind))
     }
 }
 

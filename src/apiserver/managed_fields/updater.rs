@@ -36,6 +36,8 @@ pub(super) struct Updater<'u> {
     pub(super) typing: Typing<'u>,
     /// What this way of writing cannot change, and therefore not own either.
     pub(super) ignored: &'u FieldSet,
+    /// What counts as changed although it reads as before.
+    pub(super) rewritten: &'u FieldSet,
 }
 
 /// A merged object, and who owns what in it.
@@ -109,14 +111,14 @@ impl Updater<'_> {
 
     /// What the change takes from each manager but `except`.
     fn losses(&self, live: &Value, new: &Value, managers: &Managers, except: Option<&Manager>) -> Losses {
-        let own = Change::of(self.typing.compare(live, new).excluding(self.ignored));
+        let own = self.change(self.typing.compare(live, new));
         // Once for each version, however many managers there are.
         let mut changes = BTreeMap::from([(self.api_version.to_owned(), own)]);
         let mut disputed = BTreeMap::new();
         for (manager, owned) in managers.iter().filter(|(manager, _)| Some(*manager) != except) {
             let change = changes
                 .entry(owned.api_version.clone())
-                .or_insert_with(|| Change::of(self.compare_in(&owned.api_version, live, new)));
+                .or_insert_with(|| self.change(self.compare_in(&owned.api_version, live, new)));
             disputed.insert(manager.clone(), owned.set.intersection(&change.changed));
         }
         Losses { changes, disputed }
@@ -126,7 +128,12 @@ impl Updater<'_> {
         let Some(typing) = self.versions.typing(api_version) else { return Comparison::default() };
         let live = self.versions.convert(live, api_version);
         let new = self.versions.convert(new, api_version);
-        typing.compare(&live, &new).excluding(self.ignored)
+        typing.compare(&live, &new)
+    }
+
+    fn change(&self, comparison: Comparison) -> Change {
+        let modified = comparison.modified.union(self.rewritten.clone());
+        Change::of(Comparison { modified, ..comparison }.excluding(self.ignored))
     }
 
     /// `merged` without what the applier owned by its last configuration and nobody owns now.

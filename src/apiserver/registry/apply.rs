@@ -39,14 +39,13 @@ impl Registry {
     ) -> Result<Answer, Refusal> {
         let config = read(body)?;
         if let Some(paths) = call.scale() {
-            if call.custom.is_some() {
-                let why = "request to convert CR to an invalid group/version: autoscaling/v1";
-                return Err(inconvertible(&config.value, why));
-            }
             let make = |live: &mut Arc<Value>| {
                 let scale = paths.managed_scale_of(live);
-                let applied = applied_scale(call, &scale, &config.value, options).map_err(refused)?;
-                Ok(paths.with_applied(live, &applied))
+                let applied = applied_scale(call, &scale, &config.value, options);
+                if call.custom.is_some() {
+                    own_scale(&scale, &config, applied.as_ref())?;
+                }
+                Ok(paths.with_applied(live, &applied.map_err(refused)?))
             };
             let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Settled };
             return self.change(call, name, &change, options).await;
@@ -65,7 +64,9 @@ impl Registry {
                     Change { make: &make, uid_is_precondition: false, ownership: Ownership::Settled };
                 self.change(call, name, &change, options).await
             } else {
-                let object = self.first(call, name, &config, options).await?;
+                let mut object = self.first(call, name, &config, options).await?;
+                // What is created by an update has a version of its own, whichever was sent.
+                object::set_meta(&mut object, "resourceVersion", None);
                 self.create_as(call, object, options, Ownership::Settled).await
             };
             match outcome {
@@ -118,9 +119,10 @@ impl Registry {
                 )
             })?;
         }
-        let mut object = recheck(&call.info, call.custom.as_deref(), merged)
-            .map_err(|why| why.refusal(|why| inconvertible(&config.value, &why)))?
-            .object;
+        let received = recheck(&call.info, call.custom.as_deref(), merged)
+            .map_err(|why| why.refusal(|why| inconvertible(&config.value, &why)))?;
+        call.emptied.set(received.emptied);
+        let mut object = received.object;
         let uid = object::uid(&object);
         if is_new && !uid.is_empty() {
             let why = format!(
@@ -135,6 +137,30 @@ impl Registry {
                 "the name of the object ({own}) does not match the name on the URL ({name})"
             ))),
         }
+    }
+}
+
+/// Upstream cannot convert the scale of a custom resource, which it tries where nobody is known to own any of it, and
+/// where the configuration changes it.
+///
+/// # Errors
+/// 500 in these cases.
+fn own_scale(
+    scale: &Value,
+    config: &Configuration,
+    applied: Result<&Value, &ApplyError>,
+) -> Result<(), Refusal> {
+    const WHY: &str = "request to convert CR to an invalid group/version: autoscaling/v1";
+    let is_owned = scale.pointer("/metadata/managedFields").is_some();
+    let parts = |scale: &'_ Value| ["spec", "status"].map(|part| scale.get(part).cloned());
+    match applied {
+        Err(ApplyError::Kind(_)) => Ok(()),
+        _ if !is_owned => Err(Refusal::unclassified(format!(
+            "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to \
+             proper version: {WHY}"
+        ))),
+        Ok(applied) if parts(applied) != parts(scale) => Err(inconvertible(&config.value, WHY)),
+        _ => Ok(()),
     }
 }
 

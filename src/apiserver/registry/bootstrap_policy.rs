@@ -9,6 +9,7 @@ use super::Registry;
 use crate::call::{Call, WriteOptions};
 use crate::codec::{self, Body, Format};
 use crate::conversion::Conversions;
+use crate::emptied::Emptied;
 use crate::identity::Identity;
 use crate::object;
 use crate::status::Refusal;
@@ -42,6 +43,7 @@ impl Registry {
             subresource: None,
             identity: Identity::admin(),
             warnings: Warnings::default(),
+            emptied: Emptied::default(),
             conversions: Conversions::default(),
             clock: self.clock.clone(),
             admitted: false,

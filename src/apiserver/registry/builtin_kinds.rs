@@ -14,6 +14,7 @@ use crate::call::Call;
 use crate::clock::Clock;
 use crate::codec::recheck;
 use crate::conversion::Conversions;
+use crate::emptied::Emptied;
 use crate::identity::Identity;
 use crate::object;
 use crate::patch::applied::applied;
@@ -74,6 +75,7 @@ impl Builtins for BuiltinKinds {
             subresource: status.then_some(Subresource::Status),
             identity: Identity::new("admin", []),
             warnings: Warnings::default(),
+            emptied: Emptied::default(),
             conversions: Conversions::default(),
             clock: Clock::default(),
             admitted: false,

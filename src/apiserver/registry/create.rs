@@ -79,6 +79,7 @@ impl Registry {
         if ownership == Ownership::Tracked {
             object = self.tracked(call, None, object, options).await?;
         }
+        kinds::plug_in(self, call, &mut object)?;
         let given_name = object::name(&object).to_owned();
         let review = Review::create(call, &given_name, &object, options.dry_run, options.to_value());
         if let Some(changed) = self.mutate(&review).await? {
@@ -102,6 +103,7 @@ impl Registry {
         kinds::warnings(call, &object, None);
         let review = Review::create(call, &name, &object, options.dry_run, options.to_value());
         self.admit(&review).await?;
+        kinds::default_stored(call, &mut object);
         self.store_new(call, &name, object, options.dry_run, &given_version).await
     }
 
@@ -165,7 +167,9 @@ fn already_exists(call: &Call, name: &str, existing: &Value) -> Refusal {
 /// An object that webhooks changed, in the form of one that a client sent.
 pub(super) fn remade(call: &Call, changed: Value) -> Result<Value, Refusal> {
     let received = recheck(&call.info, call.custom.as_deref(), changed);
-    let mut object = received.map_err(|why| why.refusal(Refusal::internal))?.object;
+    let received = received.map_err(|why| why.refusal(Refusal::internal))?;
+    call.emptied.set(received.emptied);
+    let mut object = received.object;
     kinds::default(call, &mut object);
     if let Some(warning) = metadata::dedup_owners(&mut object) {
         call.warnings.add(warning);

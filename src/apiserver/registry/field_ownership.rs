@@ -11,6 +11,8 @@ use crate::builtin::decode::rewritten;
 use crate::builtin::tables;
 use crate::call::{Call, WriteOptions};
 use crate::conversion::{Conversions, Webhook};
+use crate::emptied::Place;
+use crate::kinds::strategy;
 use crate::managed_fields::path::{Element, FieldSet};
 use crate::managed_fields::schema::{Schema, builtin};
 use crate::managed_fields::typed::Typing;
@@ -43,6 +45,7 @@ impl Registry {
     ) -> Result<(), Refusal> {
         let scope = Scope::new(call, self.served());
         let live = old.map_or_else(|| Cow::Owned(scope.empty(&scope.api_version)), Cow::Borrowed);
+        let scope = scope.rewriting(new, &call.emptied.places());
         scope.writer(call, options, &call.clock.stamp()).updated(&live, new).map_err(too_heavy)
     }
 
@@ -99,6 +102,7 @@ struct Scope {
     info: Arc<ResourceInfo>,
     api_version: String,
     ignored: FieldSet,
+    rewritten: FieldSet,
     /// By what the versions are converted, and what was.
     conversions: Option<(Arc<Webhook>, Conversions)>,
 }
@@ -108,7 +112,17 @@ impl Scope {
         let ignored = unownable(call).into_iter().collect();
         let conversions = call.converter().map(|webhook| (Arc::clone(webhook), call.conversions.clone()));
         let api_version = call.info.api_version();
-        Self { served, info: Arc::clone(&call.info), api_version, ignored, conversions }
+        let rewritten = FieldSet::default();
+        Self { served, info: Arc::clone(&call.info), api_version, ignored, rewritten, conversions }
+    }
+
+    /// The same for an update by `new`, which was sent with nothing at those places.
+    fn rewriting(self, new: &Value, places: &[Place]) -> Self {
+        let typing = self.typing(&self.api_version).filter(|_| !places.is_empty());
+        match typing.map(|typing| typing.wholes_around(new, places)) {
+            Some(rewritten) => Self { rewritten, ..self },
+            None => self,
+        }
     }
 
     fn writer<'w>(&'w self, call: &'w Call, options: &'w WriteOptions, now: &'w str) -> Writer<'w> {
@@ -118,6 +132,7 @@ impl Scope {
             kind: &self.info.kind,
             subresource: call.subresource.map_or("", Subresource::name),
             ignored: &self.ignored,
+            rewritten: &self.rewritten,
             manager: &options.manager,
             now,
         }
@@ -217,6 +232,7 @@ impl Rowless {
             kind: self.kind,
             subresource: subresource.name(),
             ignored: &[[Element::Field("status".to_owned())]].into_iter().collect(),
+            rewritten: &FieldSet::default(),
             manager: &options.manager,
             now: &call.clock.stamp(),
         })
@@ -291,8 +307,15 @@ fn unownable(call: &Call) -> Vec<Vec<Element>> {
             paths
         }
         Some(Subresource::Finalize) => vec![vec![field("status")]],
-        None if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) => {
-            vec![vec![field("status")]]
+        None => {
+            let status = call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info);
+            let own = strategy(&call.info).map(|strategy| strategy.unowned).unwrap_or_default();
+            status
+                .then_some("status")
+                .into_iter()
+                .chain(own.iter().copied())
+                .map(|name| vec![field(name)])
+                .collect()
         }
         _ => Vec::new(),
     }

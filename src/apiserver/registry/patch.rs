@@ -255,6 +255,7 @@ fn accepted(
             return Err(why.refusal(|why| refused(&patched, &why)));
         }
     };
+    call.emptied.set(received.emptied);
     let objections: Vec<String> = patch.strict.iter().cloned().chain(received.strict).collect();
     match options.field_validation {
         FieldValidation::Strict if !objections.is_empty() => {

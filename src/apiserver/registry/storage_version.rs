@@ -95,6 +95,8 @@ pub(super) fn incoming(call: &Call, mut object: Value) -> Result<Value, Conversi
     }
     if is_older_autoscaler(info) {
         object = autoscalers::to_v2(&object);
+        // What is stored is read with the defaults of its own version.
+        kinds::default_as("v2", info, &mut object);
     }
     let api_version = if is_regarding(info) { info.storage_version.clone() } else { info.stored_as() };
     object::set_field(&mut object, "apiVersion", Some(api_version.into()));

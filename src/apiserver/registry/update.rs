@@ -85,7 +85,8 @@ impl Registry {
                 Some(changed) => remade(call, changed)?,
                 None => new,
             };
-            let new = self.checked(call, name, new, &old, options).await?;
+            let mut new = self.checked(call, name, new, &old, options).await?;
+            kinds::default_stored(call, &mut new);
             let new = storage_version::arranged(&call.info, new);
             if !outdated && new == *old {
                 return Ok(Answer::ok(answered(call, new.into())));

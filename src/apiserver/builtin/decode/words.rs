@@ -89,7 +89,7 @@ impl Decoder<'_> {
         } else {
             format!(
                 "json: cannot unmarshal {found} into Go struct field {}.{} of type {expected}",
-                self.owner, self.plain
+                self.owner.1, self.plain
             )
         };
         DecodeError { number: shown.map(|shown| (self.indexed.clone(), shown)), ..DecodeError::new(text) }

@@ -26,6 +26,6 @@ fn validate_update(object: &Value, old: &Value, errors: &mut FieldErrors) {
     validate(object, errors);
     let data = Field::root(object).get("data");
     if data.value() != Field::root(old).get("data").value() {
-        errors.add(|| data.invalid_as(data.value(), "field is immutable"));
+        errors.add(|| data.invalid_as(&*data.as_sent(), "field is immutable"));
     }
 }

@@ -5,6 +5,7 @@ use admit_apimachinery::names;
 use serde_json::Value;
 
 use crate::kinds::Strategy;
+use crate::kinds::core::persistent_volume_claim;
 use crate::kinds::field::Field;
 use crate::kinds::shared::internal::shown;
 use crate::kinds::shared::{int_or_percent, label_selector, pod_template, replicas, workload};
@@ -39,10 +40,13 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
     if !name.is_empty() {
         name.problems(names::dns1123_label(name.text()), errors);
     }
+    for claim in spec.get("volumeClaimTemplates").items() {
+        persistent_volume_claim::specification(&claim.get("spec"), false, errors);
+    }
     rest(&spec, None, errors);
 }
 
-/// The name of the Service is not looked at any more: it stays as it is.
+/// The claims stay as they are, too. The name of the Service is not looked at any more: it stays as it is.
 fn validate_update(object: &Value, old: &Value, errors: &mut FieldErrors) {
     let (spec, before) = (Field::root(object).get("spec"), Field::root(old).get("spec"));
     policies(&spec, errors);

@@ -3,15 +3,17 @@
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names;
 use admit_apimachinery::quantity::Quantity;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::metrics;
 use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::replicas;
+use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "HorizontalPodAutoscaler",
+    default: Some(default),
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
@@ -20,6 +22,16 @@ pub(super) const STRATEGY: Strategy = Strategy {
 
 const LONGEST_PERIOD: i64 = 1800;
 const LONGEST_WINDOW: i64 = 3600;
+
+/// Without metrics the load is one, which only the newer version says.
+fn default(version: &str, autoscaler: &mut Value) {
+    let metrics = autoscaler.pointer("/spec/metrics").and_then(Value::as_array);
+    if version == "v2" && metrics.is_none_or(Vec::is_empty) {
+        let target = json!({"type": "Utilization", "averageUtilization": 80});
+        let load = json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
+        object::set_field(&mut autoscaler["spec"], "metrics", Some(load));
+    }
+}
 
 /// What the version of an object that is referred to has to be.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -167,8 +179,6 @@ fn validate_status(object: &Value, _: &Value, errors: &mut FieldErrors) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::kinds::tests::told;
 

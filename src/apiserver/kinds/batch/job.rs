@@ -87,7 +87,7 @@ fn generated(job: &Field<'_>, errors: &mut FieldErrors) {
         if !label.is_set() {
             errors.add(|| label.required(why()));
         } else if label.value() != value {
-            errors.add(|| label.invalid_as(labels.value(), why()));
+            errors.add(|| label.invalid_as(&*labels.as_sent(), why()));
         }
     }
     if !selection::chooses(&selector, &Value::Object(made)) {
@@ -138,7 +138,7 @@ fn fixed(
     if value.value() != before.value() {
         errors.add(|| match inside.filter(|_| value.is_set()) {
             Some(name) => value.invalid_as(shown(&value, name), "field is immutable"),
-            None => value.invalid_as(value.value(), "field is immutable"),
+            None => value.invalid_as(&*value.as_sent(), "field is immutable"),
         });
     }
 }

@@ -78,7 +78,7 @@ fn exit_codes(codes: &Field<'_>, containers: &HashSet<&str>, errors: &mut FieldE
         errors.add(|| container.invalid(why));
     }
     if values.is_empty() {
-        errors.add(|| values.invalid_as(values.value(), "at least one value is required"));
+        errors.add(|| values.invalid_as(&*values.as_sent(), "at least one value is required"));
     } else if values.len() > MOST_EXIT_CODES {
         errors.add(|| values.too_many(255));
     }

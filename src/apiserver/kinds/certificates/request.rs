@@ -20,6 +20,8 @@ pub(super) const STRATEGY: Strategy = Strategy {
     prepare_update: Some(keep_all),
     prepare_status: Some(prepare_status),
     prepare_approval: Some(prepare_approval),
+    // The specification stays from the beginning, and so nobody owns what it was created with either.
+    unowned: &["spec"],
     validate_create: Some(|object, errors| validate(object, Allowed::default(), errors)),
     validate_update: Some(update),
     validate_status: Some(status),
@@ -183,7 +185,7 @@ fn validate(object: &Value, allowed: Allowed, errors: &mut FieldErrors) {
     let spec = Field::root(object).get("spec");
     let request = spec.get("request");
     if let Some(problem) = signature::request_problem(&decoded(request.text())) {
-        errors.add(|| request.invalid_as(request.value(), problem));
+        errors.add(|| request.invalid_as(&*request.as_sent(), problem));
     }
     usages(&spec.get("usages"), allowed, errors);
     let signer = spec.get("signerName");

@@ -147,7 +147,7 @@ fn addresses(addresses: &Field<'_>, errors: &mut FieldErrors) {
             errors.add(|| {
                 let mut error = address.duplicate();
                 error.bad_value =
-                    inside::told(&inside::shown("io.k8s.api.core.v1.NodeAddress", address.value()));
+                    inside::told(&inside::shown("io.k8s.api.core.v1.NodeAddress", &address.as_sent()));
                 error
             });
         }

@@ -65,8 +65,13 @@ fn prepare_create(volume: &mut Value) {
 fn prepare_status(volume: &mut Value, old: &Value, clock: &Clock) {
     let of = |object: &Value, field: &str| object.get("status").and_then(|status| status.get(field)).cloned();
     let time = of(volume, PHASE_TIME).filter(|time| !time.is_null());
-    if of(volume, "phase") != of(old, "phase") && (time.is_none() || time == of(old, PHASE_TIME)) {
-        object::set_field(&mut volume["status"], PHASE_TIME, Some(clock.stamp().into()));
+    let before = of(old, PHASE_TIME);
+    let changed = match of(volume, "phase") == of(old, "phase") {
+        true => before.filter(|_| time.is_none()),
+        false => (time.is_none() || time == before).then(|| clock.stamp().into()),
+    };
+    if changed.is_some() {
+        object::set_field(&mut volume["status"], PHASE_TIME, changed);
     }
 }
 
@@ -75,6 +80,8 @@ fn validate(volume: &Value, errors: &mut FieldErrors) {
 }
 
 fn validate_update(volume: &Value, old: &Value, errors: &mut FieldErrors) {
+    // Once by the strategy, and once more where it has the change validated: each error is told twice.
+    validate(volume, errors);
     validate(volume, errors);
     let (spec, old) = (Field::root(volume).get("spec"), Field::root(old).get("spec"));
     let [new_source, old_source] = [source(&spec, &old), source(&old, &old)];
@@ -86,11 +93,7 @@ fn validate_update(volume: &Value, old: &Value, errors: &mut FieldErrors) {
     let root = Field::root(volume);
     root.get("volumeMode").with(spec.get("volumeMode").value()).immutable(&old.get("volumeMode"), errors);
     if old.get("nodeAffinity").is_set() {
-        affinity(
-            &root.get("nodeAffinity").with(spec.get("nodeAffinity").value()),
-            &old.get("nodeAffinity"),
-            errors,
-        );
+        affinity(&root.get("nodeAffinity"), &spec.get("nodeAffinity"), &old.get("nodeAffinity"), errors);
     }
     let class = spec.get("volumeAttributesClassName");
     if old.get("volumeAttributesClassName").is_set() && !class.is_set() {
@@ -150,49 +153,42 @@ fn source(spec: &Field<'_>, old: &Field<'_>) -> Value {
     Value::Object(INSIDE.into_iter().map(found).collect::<Map<_, _>>())
 }
 
-/// Where the volume can be reached stays, but for labels that got other names.
-fn affinity(new: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
-    let renamed = |affinity: &Value| {
-        let mut renamed = affinity.clone();
-        let terms = renamed.pointer_mut("/required/nodeSelectorTerms").and_then(Value::as_array_mut);
-        for term in terms.into_iter().flatten() {
-            let expressions = term.get_mut("matchExpressions").and_then(Value::as_array_mut);
-            for expression in expressions.into_iter().flatten() {
-                let key =
-                    expression.get("key").and_then(Value::as_str).and_then(node_selector::renamed_label);
-                if let Some(key) = key {
-                    object::set_field(expression, "key", Some(key.into()));
-                }
-            }
-        }
-        renamed
-    };
-    // Back to the old names is not allowed.
-    let is_allowed = new.value() == old.value()
-        || (renamed(old.value()) == renamed(new.value()) && !has_older_key(new.value(), old.value()));
-    if !is_allowed {
-        let shown = inside::shown("io.k8s.api.core.v1.VolumeNodeAffinity", new.value());
+/// Where the volume can be reached stays, but for labels that got other names. `told` is the field that is named.
+fn affinity(told: &Field<'_>, new: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
+    if new.value() != old.value() && *new.value() != renamed(old.value(), new.value()) {
+        let shown = inside::shown("io.k8s.api.core.v1.VolumeNodeAffinity", &new.as_sent());
         let why = "field is immutable, except for updating from beta label to GA";
-        errors.add(|| new.invalid_as(inside::told(&shown), why));
+        errors.add(|| told.invalid_as(inside::told(&shown), why));
     }
 }
 
-/// Whether a key has its old name in `new` and its new name in `old`.
-fn has_older_key(new: &Value, old: &Value) -> bool {
-    match (new, old) {
-        (Value::Array(new), Value::Array(old)) => {
-            new.iter().zip(old).any(|(new, old)| has_older_key(new, old))
+/// The old affinity with the names that labels have in the new one, where those are what the old names became. Upstream
+/// asks a map for them, for which a label that never had another name became the empty one.
+fn renamed(old: &Value, new: &Value) -> Value {
+    fn expressions(affinity: &Value) -> Vec<Vec<&Value>> {
+        let terms = affinity.pointer("/required/nodeSelectorTerms").and_then(Value::as_array);
+        let mut found = Vec::new();
+        for term in terms.into_iter().flatten() {
+            let expressions = term.get("matchExpressions").and_then(Value::as_array);
+            found.push(expressions.into_iter().flatten().collect());
         }
-        (Value::Object(new), Value::Object(old)) => new.iter().any(|(name, value)| {
-            old.get(name).is_some_and(|old| match (value, old) {
-                (Value::String(new), Value::String(old)) => {
-                    new != old && node_selector::renamed_label(new).is_some()
-                }
-                _ => has_older_key(value, old),
-            })
-        }),
-        _ => false,
+        found
     }
+    let wanted = expressions(new);
+    let mut renamed = old.clone();
+    let terms = renamed.pointer_mut("/required/nodeSelectorTerms").and_then(Value::as_array_mut);
+    for (term, wanted) in terms.into_iter().flatten().zip(wanted) {
+        let expressions = term.get_mut("matchExpressions").and_then(Value::as_array_mut);
+        for (expression, wanted) in expressions.into_iter().flatten().zip(wanted) {
+            let key = |expression: &Value| {
+                expression.get("key").and_then(Value::as_str).unwrap_or_default().to_owned()
+            };
+            if key(wanted) == node_selector::renamed_label(&key(expression)).unwrap_or_default() {
+                object::set_field(expression, "key", wanted.get("key").cloned());
+            }
+        }
+    }
+    renamed
 }
 
 const NON_FUNCTIONAL: [(&str, &str); 6] = [

@@ -78,11 +78,11 @@ fn agree_on_source(claim: &mut Value) {
 }
 
 fn validate(claim: &Value, errors: &mut FieldErrors) {
-    spec(&Field::root(claim).get("spec"), false, errors);
+    specification(&Field::root(claim).get("spec"), false, errors);
 }
 
 /// What is claimed. `any_group`: sources of groups whose names are wrong are kept.
-fn spec(spec: &Field<'_>, any_group: bool, errors: &mut FieldErrors) {
+pub(in crate::kinds) fn specification(spec: &Field<'_>, any_group: bool, errors: &mut FieldErrors) {
     let modes = spec.get("accessModes");
     if modes.is_empty() {
         errors.add(|| modes.required("at least 1 access mode is required"));
@@ -145,7 +145,7 @@ fn validate_update(claim: &Value, old: &Value, errors: &mut FieldErrors) {
     let (new, was) = (Field::root(claim).get("spec"), Field::root(old).get("spec"));
     let any_group =
         ["dataSource", "dataSourceRef"].iter().any(|source| was.get(source).get("apiGroup").is_set());
-    spec(&new, any_group, errors);
+    specification(&new, any_group, errors);
     let annotation = |claim| object::meta_map(claim, "annotations").find(|(key, _)| *key == CLASS_ANNOTATION);
     let (new_class, old_class) =
         (annotation(claim).map(|(_, class)| class), annotation(old).map(|(_, class)| class));
@@ -201,9 +201,11 @@ fn unchanged(claim: &Value, old: &Value, may_be_named: bool, errors: &mut FieldE
     if new == was {
         return;
     }
+    let root = Field::root(claim);
+    let sent = shown(&root.get("spec").with(&new).as_sent());
     let (new, was) = (shown(&new), shown(&was));
     if new != was {
-        let difference = inside::difference(&was, &new);
+        let difference = inside::difference(&was, &sent);
         let why = format!(
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
              claims\n{difference}"

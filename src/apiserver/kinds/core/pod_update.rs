@@ -47,7 +47,7 @@ pub(super) fn validate(pod: &Value, old: &Value, errors: &mut FieldErrors) {
     let rest = placed.as_ref().unwrap_or(new.value());
     if !is_same_but_changeable(rest, old.value()) {
         errors.add(|| {
-            let difference = difference(old.value(), rest);
+            let difference = difference(old.value(), &new.with(rest).as_sent());
             new.forbidden(format!("pod updates may not change fields other than {CHANGEABLE}\n{difference}"))
         });
     }

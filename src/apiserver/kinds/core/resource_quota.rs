@@ -109,14 +109,14 @@ fn selector(spec: &Field<'_>, errors: &mut FieldErrors) {
         if named.insert(scope.text()) {
             for _ in 0..uncounted(spec, scope.text()) {
                 let shown =
-                    || inside::told(&inside::shown("io.k8s.api.core.v1.ScopeSelector", selector.value()));
+                    || inside::told(&inside::shown("io.k8s.api.core.v1.ScopeSelector", &selector.as_sent()));
                 errors.add(|| list.invalid_as(shown(), "unsupported scope applied to resource"));
             }
         }
         requirement_holds(&scope, &operator, &values, errors);
     }
     for _ in OPPOSITES.iter().filter(|pair| pair.iter().all(|scope| named.contains(scope))) {
-        errors.add(|| list.invalid_as(spec.get("scopes").value(), "conflicting scopes"));
+        errors.add(|| list.invalid_as(&*spec.get("scopes").as_sent(), "conflicting scopes"));
     }
 }
 
@@ -147,7 +147,7 @@ fn validate_update(quota: &Value, old: &Value, errors: &mut FieldErrors) {
     let set = |list: &Field<'_>| list.items().map(|scope| scope.text().to_owned()).collect::<BTreeSet<_>>();
     let list = spec.get("scopes");
     if set(&list) != set(&Field::root(old).get("spec").get("scopes")) {
-        errors.add(|| list.invalid_as(list.value(), "field is immutable"));
+        errors.add(|| list.invalid_as(&*list.as_sent(), "field is immutable"));
     }
 }
 

@@ -91,7 +91,7 @@ fn capacity(capacity: &Field<'_>, errors: &mut FieldErrors) {
     if capacity.len() > 1 || !capacity.map().is_some_and(|amounts| amounts.contains_key("storage")) {
         errors.add(|| {
             let mut error = capacity.not_supported(&["storage"]);
-            error.bad_value = capacity.value().into();
+            error.bad_value = (&*capacity.as_sent()).into();
             error
         });
     }

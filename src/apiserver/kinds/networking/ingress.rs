@@ -72,7 +72,7 @@ fn spec(spec: &Field<'_>, leave: Leave, errors: &mut FieldErrors) {
     let (backend, rules) = (spec.get("defaultBackend"), spec.get("rules"));
     if rules.is_empty() && !backend.is_set() {
         let why = "either `defaultBackend` or `rules` must be specified";
-        errors.add(|| spec.invalid_as(rules.value(), why));
+        errors.add(|| spec.invalid_as(&*rules.as_sent(), why));
     }
     if backend.is_set() {
         self::backend(&backend, errors);

@@ -29,7 +29,7 @@ fn default(_version: &str, policy: &mut Value) {
     // A policy that says nothing about what leaves does not restrict it.
     let leaves = spec.get("egress").and_then(Value::as_array).is_some_and(|rules| !rules.is_empty());
     let types = if leaves { json!(TYPES) } else { json!(["Ingress"]) };
-    if spec.get("policyTypes").is_none_or(Value::is_null) {
+    if spec.get("policyTypes").and_then(Value::as_array).is_none_or(Vec::is_empty) {
         spec.insert("policyTypes".to_owned(), types);
     }
     for (direction, _) in DIRECTIONS {

@@ -56,7 +56,8 @@ pub(super) fn validate_status(claim: &Value, old: &Value, errors: &mut FieldErro
     }
     let before = was.get("allocation");
     if allocation.is_set() && before.is_set() {
-        let shown = |own: &Field<'_>| inside::shown("io.k8s.api.resource.v1.AllocationResult", own.value());
+        let shown =
+            |own: &Field<'_>| inside::shown("io.k8s.api.resource.v1.AllocationResult", &own.as_sent());
         if allocation.value() != before.value() && shown(&allocation) != shown(&before) {
             errors.add(|| allocation.invalid_as(inside::told(&shown(&allocation)), "field is immutable"));
         }

@@ -313,11 +313,11 @@ pub(super) fn binding_conditions(owner: &Field<'_>, errors: &mut FieldErrors) {
     }
     if conditions.is_empty() && !failures.is_empty() {
         let why = "bindingConditions are required to use bindingFailureConditions";
-        errors.add(|| conditions.invalid_as(conditions.value(), why));
+        errors.add(|| conditions.invalid_as(&*conditions.as_sent(), why));
     }
     if failures.is_empty() && !conditions.is_empty() {
         let why = "bindingFailureConditions are required to use bindingConditions";
-        errors.add(|| failures.invalid_as(failures.value(), why));
+        errors.add(|| failures.invalid_as(&*failures.as_sent(), why));
     }
 }
 

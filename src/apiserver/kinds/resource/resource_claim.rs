@@ -30,13 +30,10 @@ fn validate(claim: &Value, errors: &mut FieldErrors) {
 /// The specification stays, so that nothing else is said of it.
 fn validate_update(claim: &Value, old: &Value, errors: &mut FieldErrors) {
     let (spec, old) = (Field::root(claim).get("spec"), Field::root(old).get("spec"));
-    let shown = |spec: &Field<'_>| {
-        let empty = json!({});
-        let given = if spec.is_set() { spec.value() } else { &empty };
-        inside::shown("io.k8s.api.resource.v1.ResourceClaimSpec", given)
-    };
-    let (new, old) = (shown(&spec), shown(&old));
-    if new != old {
-        errors.add(|| spec.invalid_as(inside::told(&new), "field is immutable"));
+    let empty = json!({});
+    let given = |spec: &'_ Value| if spec.is_null() { empty.clone() } else { spec.clone() };
+    let shown = |spec: &Value| inside::shown("io.k8s.api.resource.v1.ResourceClaimSpec", &given(spec));
+    if shown(spec.value()) != shown(old.value()) {
+        errors.add(|| spec.invalid_as(inside::told(&shown(&spec.as_sent())), "field is immutable"));
     }
 }

@@ -50,14 +50,12 @@ fn specification(template: &Value, stored: bool, errors: &mut FieldErrors) {
 fn validate_update(template: &Value, old: &Value, errors: &mut FieldErrors) {
     specification(template, true, errors);
     let (spec, old) = (Field::root(template).get("spec"), Field::root(old).get("spec"));
-    let shown = |spec: &Field<'_>| {
-        let empty = json!({});
-        let given = if spec.is_set() { spec.value() } else { &empty };
-        inside::shown("io.k8s.api.resource.v1.ResourceClaimTemplateSpec", given)
-    };
-    let (new, old) = (shown(&spec), shown(&old));
-    if new != old {
-        errors.add(|| spec.invalid_as(inside::told(&new), "field is immutable"));
+    let empty = json!({});
+    let given = |spec: &'_ Value| if spec.is_null() { empty.clone() } else { spec.clone() };
+    let shown =
+        |spec: &Value| inside::shown("io.k8s.api.resource.v1.ResourceClaimTemplateSpec", &given(spec));
+    if shown(spec.value()) != shown(old.value()) {
+        errors.add(|| spec.invalid_as(inside::told(&shown(&spec.as_sent())), "field is immutable"));
     }
 }
 

@@ -88,7 +88,7 @@ fn nodes(spec: &Field<'_>, errors: &mut FieldErrors) {
         node_selector(&selector, errors);
         let terms = selector.get("nodeSelectorTerms");
         if terms.len() != 1 {
-            errors.add(|| terms.invalid_as(terms.value(), "must have exactly one node selector term"));
+            errors.add(|| terms.invalid_as(&*terms.as_sent(), "must have exactly one node selector term"));
         }
     }
     for (flag, shown) in [("allNodes", "`allNodes`"), ("perDeviceNodeSelection", "`perDeviceNodeSelection`")]

@@ -10,7 +10,7 @@ use crate::kinds::field::Field;
 /// The part in its internal form; `name` is its published type (`io.k8s.api.apps.v1.DeploymentStrategy`).
 pub(crate) fn form(part: &Field<'_>, name: &str) -> Value {
     let id = tables().by_openapi_name(name);
-    id.map(|id| internal(tables(), id, part.value())).unwrap_or_default()
+    id.map(|id| internal(tables(), id, &part.as_sent())).unwrap_or_default()
 }
 
 /// As [`form`], written with the fields in the order of the type, where the value of an error would have them in that of

@@ -27,7 +27,7 @@ pub(crate) fn taints(taints: &Field<'_>, errors: &mut FieldErrors) {
         if !known.insert((key.text(), effect.text())) {
             errors.add(|| {
                 let mut error = taint.duplicate();
-                error.bad_value = inside::told(&inside::shown("io.k8s.api.core.v1.Taint", taint.value()));
+                error.bad_value = inside::told(&inside::shown("io.k8s.api.core.v1.Taint", &taint.as_sent()));
                 error.detail = "taints must be unique by key and effect pair".to_owned();
                 error
             });
@@ -87,7 +87,7 @@ pub(crate) fn distinct_tolerations(list: &Field<'_>, errors: &mut FieldErrors) {
 }
 
 fn shown(toleration: &Field<'_>) -> serde_json::Value {
-    inside::shown("io.k8s.api.core.v1.Toleration", toleration.value())
+    inside::shown("io.k8s.api.core.v1.Toleration", &toleration.as_sent())
 }
 
 fn joined(problems: &[String]) -> Option<String> {

@@ -42,7 +42,7 @@ pub(crate) fn is_chosen(selector: &Field<'_>, template: &Field<'_>, errors: &mut
 /// The error of a template whose labels are not chosen.
 pub(crate) fn not_chosen(template: &Field<'_>) -> FieldError {
     let given = labels_of(template);
-    given.invalid_as(given.value(), "`selector` does not match template `labels`")
+    given.invalid_as(&*given.as_sent(), "`selector` does not match template `labels`")
 }
 
 /// A template with the volumes of a StatefulSet's claims, which come first and in the place of volumes of

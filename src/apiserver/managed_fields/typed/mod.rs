@@ -4,6 +4,7 @@
 //! does not is treated as a value without members.
 
 mod compare;
+mod emptied;
 mod go;
 mod item;
 mod merge;

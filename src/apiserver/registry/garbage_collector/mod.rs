@@ -18,6 +18,7 @@ use self::graph::{Graph, Node, Owners};
 use super::{Registry, kinds};
 use crate::call::{Call, DeleteOptions, Propagation};
 use crate::conversion::Conversions;
+use crate::emptied::Emptied;
 use crate::identity::Identity;
 use crate::object;
 use crate::resources::ResourceInfo;
@@ -261,6 +262,7 @@ impl Registry {
                 [crate::identity::MASTERS.to_owned()],
             ),
             warnings: Warnings::default(),
+            emptied: Emptied::default(),
             conversions: Conversions::default(),
             clock: self.clock.clone(),
             admitted: false,

@@ -31,7 +31,6 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
         ("apps", "DaemonSet") => daemon_set_spec(object),
         ("", "ReplicationController") => replication_controller(object),
         ("", "PodTemplate") => pod_spec(&mut object["template"]["spec"], "Always"),
-        ("autoscaling", _) if info.version == "v2" => autoscaler(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
         ("admissionregistration.k8s.io", kind) => admission(kind, object),
         _ => {}
@@ -55,7 +54,9 @@ pub(super) fn each<'v>(value: &'v mut Value, field: &str) -> impl Iterator<Item 
 /// An object without labels of its own gets those of its template.
 fn template_labels(object: &mut Value, template: &str) {
     let unlabelled = object.pointer("/metadata/labels").and_then(Value::as_object).is_none_or(Map::is_empty);
-    if unlabelled && let Some(labels) = object.pointer(template).cloned() {
+    let labels =
+        object.pointer(template).filter(|labels| labels.as_object().is_some_and(|labels| !labels.is_empty()));
+    if unlabelled && let Some(labels) = labels.cloned() {
         object::set_meta(object, "labels", Some(labels));
     }
 }
@@ -116,8 +117,9 @@ fn deployment(deployment: &mut Value) {
 
 /// Without a selector it chooses the pods of its template, and without labels it has theirs.
 fn replication_controller(controller: &mut Value) {
-    if let Some(labels) = controller.pointer("/spec/template/metadata/labels").cloned() {
-        set_absent(&mut controller["spec"], &[("selector", labels.clone())]);
+    let labels = controller.pointer("/spec/template/metadata/labels").and_then(Value::as_object);
+    if let Some(labels) = labels.filter(|labels| !labels.is_empty()).cloned().map(Value::Object) {
+        set_empty_map(&mut controller["spec"], "selector", &labels);
         if object::meta_map(controller, "labels").next().is_none() {
             object::set_meta(controller, "labels", Some(labels));
         }
@@ -127,12 +129,9 @@ fn replication_controller(controller: &mut Value) {
     }
 }
 
-fn autoscaler(autoscaler: &mut Value) {
-    let spec = &mut autoscaler["spec"];
-    let target = json!({"type": "Utilization", "averageUtilization": 80});
-    let load = json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
-    if spec.get("metrics").and_then(Value::as_array).is_none_or(Vec::is_empty) {
-        object::set_field(spec, "metrics", Some(load));
+fn set_empty_map(owner: &mut Value, field: &str, default: &Value) {
+    if owner.get(field).and_then(Value::as_object).is_none_or(Map::is_empty) {
+        object::set_field(owner, field, Some(default.clone()));
     }
 }
 

@@ -7,6 +7,7 @@ mod job;
 mod namespace;
 mod pod;
 mod pod_defaults;
+mod priority;
 mod repeated_validation;
 mod warnings;
 
@@ -20,6 +21,7 @@ use crate::call::Call;
 use crate::kinds::shared::pod_spec;
 use crate::kinds::{Request, Strategy, strategy};
 use crate::object;
+use crate::objects::Objects;
 use crate::resources::{ResourceInfo, Subresource};
 use crate::status::{Cause, Causes, Refusal};
 use crate::validation::{self, metadata};
@@ -106,12 +108,40 @@ pub(super) fn is_collected(info: &ResourceInfo) -> bool {
 pub(super) fn default(call: &Call, object: &mut Value) {
     match &call.custom {
         Some(custom) => custom.default(object),
-        None => {
-            defaults::fill(&call.info, object);
-            if let Some(default) = strategy(&call.info).and_then(|strategy| strategy.default) {
-                default(&call.info.version, object);
-            }
-        }
+        None => call.emptied.put_back_for(object, |object| default_builtin(&call.info, object)),
+    }
+}
+
+/// Fills in what is read of a stored object, which has nothing empty in it any longer.
+pub(super) fn default_stored(call: &Call, object: &mut Value) {
+    if call.info.builtin && !call.emptied.places().is_empty() {
+        default_builtin(&call.info, object);
+    }
+}
+
+/// Fills in what a client may leave out of a built-in object in another version.
+pub(super) fn default_as(version: &str, info: &ResourceInfo, object: &mut Value) {
+    if let Some(default) = strategy(info).and_then(|strategy| strategy.default) {
+        default(version, object);
+    }
+}
+
+fn default_builtin(info: &ResourceInfo, object: &mut Value) {
+    defaults::fill(info, object);
+    if let Some(default) = strategy(info).and_then(|strategy| strategy.default) {
+        default(&info.version, object);
+    }
+}
+
+/// Lets the server's own plugins complete a new object, or refuse it, before anybody else is asked.
+///
+/// # Errors
+/// The refusal of a plugin.
+pub(super) fn plug_in(objects: &dyn Objects, call: &Call, object: &mut Value) -> Result<(), Refusal> {
+    match id(&call.info) {
+        ("", "Pod") if call.subresource.is_none() => priority::admit(objects, call, object),
+        ("scheduling.k8s.io", "PriorityClass") => priority::one_usual(objects, call, object),
+        _ => Ok(()),
     }
 }
 
@@ -184,6 +214,10 @@ pub(super) fn refuse_create(call: &Call, object: &Value) -> Result<(), Refusal> 
 
 /// What is wrong with the object, and with the change where there is an old one.
 pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Causes {
+    call.emptied.shown_by(|| causes(call, object, old))
+}
+
+fn causes(call: &Call, object: &Value, old: Option<&Value>) -> Causes {
     let status = call.subresource == Some(Subresource::Status);
     if let Some(custom) = call.custom.as_ref().filter(|custom| kind_of(object) != custom.info.kind) {
         // An object of another kind is not looked at any further.

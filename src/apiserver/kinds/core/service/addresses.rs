@@ -160,7 +160,7 @@ fn released(spec: &Field<'_>, what: &str, errors: &mut FieldErrors) {
     let policy = spec.get("ipFamilyPolicy");
     if policy.text() != "SingleStack" {
         let why = format!("must be set to 'SingleStack' when releasing the secondary {what}");
-        errors.add(|| policy.invalid_as(policy.value(), why));
+        errors.add(|| policy.invalid_as(&*policy.as_sent(), why));
     }
 }
 

@@ -117,7 +117,7 @@ pub(super) fn changes(spec: &Field<'_>, old: &Field<'_>, errors: &mut FieldError
     let (class, before) = (spec.get("loadBalancerClass"), old.get("loadBalancerClass"));
     let stays = kind(spec) == "LoadBalancer" && kind(old) == "LoadBalancer";
     if stays && class.value() != before.value() {
-        errors.add(|| class.invalid_as(class.value(), "may not change once set"));
+        errors.add(|| class.invalid_as(&*class.as_sent(), "may not change once set"));
     }
     self::class(spec, kind(spec) == "LoadBalancer", errors);
     let check = spec.get("healthCheckNodePort");

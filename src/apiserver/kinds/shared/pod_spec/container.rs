@@ -86,7 +86,7 @@ pub(super) fn restart_policy(container: &Field<'_>, errors: &mut FieldErrors) {
             errors.add(|| operator.not_supported(&["In", "NotIn"]));
         }
         if values.is_empty() {
-            errors.add(|| values.invalid_as(values.value(), "must have at least one value"));
+            errors.add(|| values.invalid_as(&*values.as_sent(), "must have at least one value"));
         } else if i64::try_from(values.len()).is_ok_and(|count| count > MOST_EXIT_CODES) {
             errors.add(|| values.too_many(MOST_EXIT_CODES));
         }

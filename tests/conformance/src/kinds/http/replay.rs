@@ -247,7 +247,7 @@ pub(in crate::kinds) async fn send(
     }
     if identity.is_admin() {
         let credential = "authentication.kubernetes.io/credential-id".to_owned();
-        identity.extra.insert(credential, vec!["X509SHA256=0".to_owned()]);
+        identity.extra.entry(credential).or_insert_with(|| vec!["X509SHA256=0".to_owned()]);
     }
     let request = builder.extension(identity).body(Body::from(body(request)?));
     let request = request.map_err(|error| format!("the request cannot be sent: {error}"))?;
