@@ -11,7 +11,9 @@
 
 mod place;
 mod rows;
+mod wire;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -66,7 +68,20 @@ fn run(groups: &[Group<'_>]) -> std::io::Result<Vec<Outcome>> {
     })?;
     let mut done: Vec<(usize, Outcome)> = done.into_iter().flatten().collect();
     done.sort_by_key(|(at, _)| *at);
-    Ok(done.into_iter().map(|(_, outcome)| outcome).collect())
+    Ok(each_once(done.into_iter().map(|(_, outcome)| outcome).collect()))
+}
+
+/// Ids say what was asked in short: rows of one id are told apart by their number.
+fn each_once(mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for outcome in &mut outcomes {
+        let count = seen.entry(outcome.id.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            outcome.id = format!("{} (row {count})", outcome.id);
+        }
+    }
+    outcomes
 }
 
 async fn asked(group: &Group<'_>) -> Vec<(usize, Outcome)> {

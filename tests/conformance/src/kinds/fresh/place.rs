@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::rows::{DEFINITIONS, Group};
 use super::text;
+use super::wire::Wire;
 use crate::kinds::http::{Bindings, Received, receive, recorded, send, server};
 
 pub(super) struct Place<'f> {
@@ -12,6 +13,7 @@ pub(super) struct Place<'f> {
     /// The definition that is still to be put.
     strict: Option<&'f Value>,
     puts_carry_version: bool,
+    wire: Option<Wire>,
 }
 
 impl<'f> Place<'f> {
@@ -19,10 +21,11 @@ impl<'f> Place<'f> {
         // Time stands still: whether two writes fall into one second would be chance.
         let now = recorded()?;
         let server = server(Clock::new(move || now)).await?;
-        let place = Self {
+        let mut place = Self {
             router: server.router(),
             strict: group.strict,
             puts_carry_version: group.puts_carry_version,
+            wire: None,
         };
         for request in &group.before {
             let answer = place.sent(request, admin()).await?;
@@ -36,12 +39,20 @@ impl<'f> Place<'f> {
                 ));
             }
         }
+        if group.wire {
+            place.wire = Some(Wire::of(&place).await?);
+        }
         Ok(place)
     }
 
     /// # Errors
     /// How the answer differs from the recorded one.
     pub(super) async fn ask(&mut self, row: &Value) -> Result<(), String> {
+        if let Some(mut wire) = self.wire.take() {
+            let answer = wire.ask(self, row).await;
+            self.wire = Some(wire);
+            return answer;
+        }
         if row["schema"] == "strict"
             && let Some(definition) = self.strict.take()
         {
@@ -96,7 +107,7 @@ impl<'f> Place<'f> {
         Ok(())
     }
 
-    async fn sent(&self, request: &Value, identity: Identity) -> Result<Received, String> {
+    pub(super) async fn sent(&self, request: &Value, identity: Identity) -> Result<Received, String> {
         let mut wire = json!({"method": request["method"], "path": request["path"], "headers": {}});
         let has_body = request.get("body").is_some_and(|body| !body.is_null());
         if let Some(text) = request["body"].as_str() {
@@ -125,7 +136,7 @@ impl<'f> Place<'f> {
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// The administrator with the client certificate of the recording, whose digest the server tells.
-fn admin() -> Identity {
+pub(super) fn admin() -> Identity {
     const CERTIFICATE: &str = "X509SHA256=88cd8d7e6e9f0731c3ad9798b3d6124b63f3c44cd5754751af30354fa534c26d";
     let mut admin = Identity::admin();
     admin.extra.insert("authentication.kubernetes.io/credential-id".to_owned(), vec![CERTIFICATE.to_owned()]);
@@ -154,7 +165,7 @@ fn user(request: &Value) -> Identity {
     }
 }
 
-fn compared(expected: &Value, received: &Received) -> Result<(), String> {
+pub(super) fn compared(expected: &Value, received: &Received) -> Result<(), String> {
     let status = expected["status"].as_u64().unwrap_or_default();
     let body = String::from_utf8_lossy(&received.body);
     if status != u64::from(received.status) {

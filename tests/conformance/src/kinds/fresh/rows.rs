@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use admit_apimachinery::yaml;
 use serde_json::{Value, json};
 
 use super::text;
@@ -17,6 +18,8 @@ pub(super) struct Group<'f> {
     pub(super) strict: Option<&'f Value>,
     /// Whether each PUT was sent with the version that its object had, which rows do not say.
     pub(super) puts_carry_version: bool,
+    /// Whether rows are about HTTP itself: their answers are recorded in forms of their own.
+    pub(super) wire: bool,
 }
 
 pub(super) struct Rows<'f> {
@@ -29,6 +32,7 @@ pub(super) struct Rows<'f> {
     /// Whether rows share a server whose ids begin alike, rather than all of them.
     by_beginning: bool,
     puts_carry_version: bool,
+    wire: bool,
 }
 
 /// A server takes a moment to come up as recorded: rows that are asked of one.
@@ -52,6 +56,13 @@ impl<'f> Rows<'f> {
             "crd-objects" => before.push(namespace("crdns")),
             "ssa" => before.extend(folder.rows_of("ssa.setup").cloned()),
             "vap-policies" | "vap" => before.extend(folder.rows_of("vap.setup").cloned()),
+            "http-fresh" => {
+                before.extend(folder.rows_of("http-fresh.setup").cloned());
+                // Definitions were there from an earlier recording.
+                let earlier = folder.rows_of("vap.setup");
+                before.extend(earlier.filter(|row| text(row, "path") == DEFINITIONS).cloned());
+                before.extend(manifests(folder));
+            }
             other => {
                 super::super::not_run(&folder.name, other);
                 return None;
@@ -63,7 +74,8 @@ impl<'f> Rows<'f> {
         let policies = if file.name == "vap" { policies(folder) } else { BTreeMap::new() };
         let by_beginning = matches!(file.name.as_str(), "vap-policies" | "vap");
         let puts_carry_version = file.name == "ssa";
-        Some(Self { rows: &file.rows, before, definitions, policies, by_beginning, puts_carry_version })
+        let wire = file.name == "http-fresh";
+        Some(Self { rows: &file.rows, before, definitions, policies, by_beginning, puts_carry_version, wire })
     }
 
     /// All rows, or those whose id contains the text.
@@ -78,6 +90,7 @@ impl<'f> Rows<'f> {
             rows,
             strict: None,
             puts_carry_version: self.puts_carry_version,
+            wire: self.wire,
         };
         if self.by_beginning {
             let mut groups: BTreeMap<&str, Vec<(usize, &'f Value)>> = BTreeMap::new();
@@ -104,7 +117,7 @@ impl<'f> Rows<'f> {
                 .filter(|group| !group.rows.is_empty())
                 .collect();
         }
-        if rows.iter().all(|(_, row)| changes_nothing(row)) {
+        if !self.wire && rows.iter().all(|(_, row)| changes_nothing(row)) {
             let rows: Vec<_> = rows.into_iter().filter(|(_, row)| asked(row)).collect();
             return rows.chunks(ROWS_OF_A_SERVER).map(|rows| group(rows.to_vec())).collect();
         }
@@ -131,7 +144,13 @@ impl<'f> Rows<'f> {
             rows.sort_by_key(|(at, row)| (row["schema"] != "lax", *at));
             let mut before = self.before.clone();
             before.push(create(DEFINITIONS, &definition["lax"]));
-            Some(Group { before, rows, strict: Some(&definition["strict"]), puts_carry_version: false })
+            Some(Group {
+                before,
+                rows,
+                strict: Some(&definition["strict"]),
+                puts_carry_version: false,
+                wire: false,
+            })
         };
         groups.into_iter().filter_map(group).collect()
     }
@@ -164,6 +183,25 @@ fn beginning(row: &Value) -> &str {
 fn olds(folder: &Folder) -> Vec<Value> {
     let rows = folder.rows_of("builtin-update").chain(folder.rows_of("builtin-status"));
     creations(rows, "?fieldManager=creator")
+}
+
+/// Creations of all manifests of built-in kinds: those that rows change as these say, for whoever read the file for the
+/// recording saw words where Go sees truth values.
+fn manifests(folder: &Folder) -> Vec<Value> {
+    const FILE: &str = "builtin.manifests.yaml.gz";
+    let name = |object: &Value| text(&object["metadata"], "name").to_owned();
+    let mut creations = olds(folder);
+    let documents = folder.text(FILE).ok().and_then(|text| yaml::parse(&text).ok()).unwrap_or_default();
+    for object in documents.into_iter().map(|document| document.value) {
+        let row = format!("{}/{}/{}/", text(&object, "apiVersion"), text(&object, "kind"), name(&object));
+        let row = folder.rows_of("builtin-create").find(|other| text(other, "id").starts_with(&row));
+        let path = row.and_then(|row| text(&row["request"], "path").split('?').next());
+        let Some(path) = path.map(|path| format!("{path}?fieldManager=creator")) else { continue };
+        if !creations.iter().any(|known| known["path"] == path && name(&known["body"]) == name(&object)) {
+            creations.push(create(&path, &object));
+        }
+    }
+    creations
 }
 
 /// Creations of the objects that rows change, each once.

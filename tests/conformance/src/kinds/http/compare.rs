@@ -30,12 +30,12 @@ impl Bindings {
     }
 
     /// From here on what follows `prefix` in texts is random: the server made a name of it. None: nothing is.
-    pub(super) fn generating(&mut self, prefix: Option<&str>) {
+    pub(in crate::kinds) fn generating(&mut self, prefix: Option<&str>) {
         self.generated = prefix.map(str::to_owned);
     }
 
     /// The text with the random letters of a generated name made equal, which recorded texts hold as they were.
-    fn masked(&self, text: &str) -> String {
+    pub(in crate::kinds) fn masked(&self, text: &str) -> String {
         let Some(prefix) = self.generated.as_deref() else { return text.to_owned() };
         let mut out = String::new();
         let mut rest = text;

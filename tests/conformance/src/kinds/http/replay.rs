@@ -202,6 +202,7 @@ pub(in crate::kinds) struct Received {
     pub(in crate::kinds) status: u16,
     content_type: String,
     pub(in crate::kinds) warnings: Vec<String>,
+    pub(in crate::kinds) headers: http::HeaderMap,
     pub(in crate::kinds) body: Vec<u8>,
 }
 
@@ -214,7 +215,8 @@ pub(in crate::kinds) async fn receive(response: Response<Body>) -> Result<Receiv
     let content_type = text("content-type").into_iter().next().unwrap_or_default();
     let warnings = text("warning");
     let body = body.collect().await.map_err(|error| format!("the body breaks off: {error}"))?;
-    Ok(Received { status: parts.status.as_u16(), content_type, warnings, body: body.to_bytes().to_vec() })
+    let (status, headers) = (parts.status.as_u16(), parts.headers);
+    Ok(Received { status, content_type, warnings, headers, body: body.to_bytes().to_vec() })
 }
 
 /// When the recordings were made.
