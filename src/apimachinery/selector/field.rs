@@ -67,7 +67,9 @@ fn unescaped(text: &str) -> Result<String, String> {
                 None => return Err("invalid field selector: invalid escape sequence: \\".to_owned()),
             },
             ',' | '=' => {
-                return Err(format!("invalid field selector: unescaped character in value: {c}"));
+                // Go prints the rune as the number that it is.
+                let rune = u32::from(c);
+                return Err(format!("invalid field selector: unescaped character in value: {rune}"));
             }
             other => out.push(other),
         }

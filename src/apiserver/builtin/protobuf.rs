@@ -25,6 +25,8 @@ const MAX_DEPTH: usize = 64;
 /// Why a body cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtobufError {
+    #[error("empty data")]
+    NoData,
     #[error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")]
     NoPrefix,
     #[error("empty body")]
@@ -52,6 +54,9 @@ pub enum ProtobufError {
 /// # Errors
 /// The body is no envelope, names no built-in kind, or is cut off.
 pub fn decode(tables: &Tables, body: &[u8]) -> Result<Value, ProtobufError> {
+    if body.is_empty() {
+        return Err(ProtobufError::NoData);
+    }
     let mut envelope = Reader { rest: body.strip_prefix(&MAGIC).ok_or(ProtobufError::NoPrefix)? };
     if envelope.rest.is_empty() {
         return Err(ProtobufError::Empty);

@@ -250,7 +250,7 @@ impl DeleteOptions {
             None => Self::from_query(query)?,
         };
         let kind = raw.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
-        let api_version = raw.get("apiVersion").and_then(Value::as_str).unwrap_or("v1");
+        let api_version = raw.get("apiVersion").and_then(Value::as_str).unwrap_or("meta.k8s.io/v1");
         if kind != "DeleteOptions" {
             return Err(Refusal::bad_request(format!(
                 "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \
@@ -386,23 +386,22 @@ impl ListOptions {
     fn watch_causes(&self, match_text: &str) -> Vec<Cause> {
         let field = "resourceVersionMatch";
         let mut causes = Vec::new();
-        if self.send_initial_events.is_none() {
-            if !match_text.is_empty() {
-                let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-                causes.push(Cause::forbidden(field, why));
-            }
-            return causes;
-        }
-        if match_text != "NotOlderThan" {
+        if self.send_initial_events.is_some() && match_text != "NotOlderThan" {
             let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
             causes.push(Cause::forbidden(field, why));
         }
-        if !match_text.is_empty() && match_text != "NotOlderThan" {
+        if match_text.is_empty() {
+            return causes;
+        }
+        if self.send_initial_events.is_none() {
+            let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            causes.push(Cause::forbidden(field, why));
+        }
+        if match_text != "NotOlderThan" {
             causes.push(Cause::unsupported(field, &match_text.into(), &["NotOlderThan"]));
         }
         if !self.continue_token.is_empty() {
-            let why = "sendInitialEvents and continue are mutually exclusive for watch";
-            causes.push(Cause::forbidden("sendInitialEvents", why));
+            causes.push(Cause::forbidden(field, CONTINUED));
         }
         causes
     }
@@ -410,29 +409,27 @@ impl ListOptions {
     fn list_causes(&self, match_text: &str) -> Vec<Cause> {
         let field = "resourceVersionMatch";
         let mut causes = Vec::new();
-        if self.send_initial_events.is_some() {
-            causes.push(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
-        }
-        if match_text.is_empty() {
-            return causes;
-        }
-        if !self.continue_token.is_empty() {
-            causes.push(Cause::forbidden(field, "resourceVersionMatch is forbidden for continue"));
-        }
-        if self.resource_version.is_empty() {
-            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-            causes.push(Cause::forbidden(field, why));
-        }
-        match (match_text, self.resource_version.as_str()) {
-            ("Exact", "0") => {
+        if !match_text.is_empty() {
+            if self.resource_version.is_empty() {
+                let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+                causes.push(Cause::forbidden(field, why));
+            }
+            if !self.continue_token.is_empty() {
+                causes.push(Cause::forbidden(field, CONTINUED));
+            }
+            if self.version_match.is_none() {
+                causes.push(Cause::unsupported(field, &match_text.into(), &["Exact", "NotOlderThan", ""]));
+            }
+            if self.version_match == Some(VersionMatch::Exact) && self.resource_version == "0" {
                 let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
                 causes.push(Cause::forbidden(field, why));
             }
-            ("Exact" | "NotOlderThan", _) => {}
-            (other, _) => {
-                causes.push(Cause::unsupported(field, &other.into(), &["Exact", "NotOlderThan", ""]));
-            }
+        }
+        if self.send_initial_events.is_some() {
+            causes.push(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
         }
         causes
     }
 }
+
+const CONTINUED: &str = "resourceVersionMatch is forbidden when continue is provided";

@@ -257,9 +257,13 @@ fn wrong_kind(
     if known {
         return wrong_version(info, api_version);
     }
+    // Definitions are served by a server of their own.
+    let scheme = match info.group.as_str() {
+        "apiextensions.k8s.io" => "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
+        _ => "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30",
+    };
     unhandled(format!(
-        "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \
-         \"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30\""
+        "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\""
     ))
 }
 

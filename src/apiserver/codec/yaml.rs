@@ -17,6 +17,9 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, Unread> {
     if text.trim_start_matches(' ').starts_with('\t') {
         return Err(Unread::Mistake("yaml: found character that cannot start any token".to_owned()));
     }
+    if text.chars().any(|character| !is_readable(character)) {
+        return Err(Unread::Mistake("yaml: control characters are not allowed".to_owned()));
+    }
     let trees = parse_values(&text).map_err(|error| {
         if error.too_much {
             return Unread::TooMuch(error.message);
@@ -38,6 +41,11 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, Unread> {
         let _ = write!(last, ", and {} more keys", tree.more_duplicates);
     }
     Ok(Document { value: tree.value, duplicates })
+}
+
+/// Whether a YAML text may hold the character, as its specification has it.
+fn is_readable(character: char) -> bool {
+    matches!(character, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 /// A number that is none, as Go prints it; written in backquotes.

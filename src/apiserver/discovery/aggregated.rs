@@ -8,50 +8,28 @@ use serde_json::{Map, Value, json};
 use super::order::groups;
 use crate::resources::{ResourceInfo, Scope};
 
-/// The releases of the aggregated format; both have the same content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Release {
-    V2,
-    V2Beta1,
-}
+/// Clients believe a body to be aggregated only if its type repeats these parameters, in this order.
+pub(super) const CONTENT_TYPE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-impl Release {
-    /// The first release that the `Accept` header lists before plain JSON, if any.
-    pub(super) fn requested(accept: &str) -> Option<Self> {
-        for clause in accept.split(',') {
-            let mut parts = clause.split(';').map(str::trim);
-            let media_type = parts.next().unwrap_or_default();
-            let parameters: Vec<&str> = parts.collect();
-            let has = |parameter: &str| parameters.contains(&parameter);
-            let aggregated = has("g=apidiscovery.k8s.io") && has("as=APIGroupDiscoveryList");
-            match media_type {
-                "application/json" if aggregated && has("v=v2") => return Some(Self::V2),
-                "application/json" if aggregated && has("v=v2beta1") => return Some(Self::V2Beta1),
-                "application/json" | "*/*" if !aggregated => return None,
-                _ => {}
-            }
-        }
-        None
-    }
-
-    /// Clients believe a body to be aggregated only if its type repeats these parameters, in this order.
-    pub(super) fn content_type(self) -> &'static str {
-        match self {
-            Self::V2 => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-            Self::V2Beta1 => "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
+/// Whether the `Accept` header lists the aggregated form before plain JSON. Its beta is no longer served.
+pub(super) fn is_requested(accept: &str) -> bool {
+    for clause in accept.split(',') {
+        let mut parts = clause.split(';').map(str::trim);
+        let media_type = parts.next().unwrap_or_default();
+        let parameters: Vec<&str> = parts.collect();
+        let has = |parameter: &str| parameters.contains(&parameter);
+        let aggregated = has("g=apidiscovery.k8s.io") && has("as=APIGroupDiscoveryList");
+        match media_type {
+            "application/json" if aggregated && has("v=v2") => return true,
+            "application/json" | "*/*" if !aggregated => return false,
+            _ => {}
         }
     }
-
-    fn api_version(self) -> &'static str {
-        match self {
-            Self::V2 => "apidiscovery.k8s.io/v2",
-            Self::V2Beta1 => "apidiscovery.k8s.io/v2beta1",
-        }
-    }
+    false
 }
 
 /// The document of `/api` (`legacy_group`, the core group alone) or of `/apis` (all others).
-pub(super) fn document(rows: &[Arc<ResourceInfo>], legacy_group: bool, release: Release) -> Value {
+pub(super) fn document(rows: &[Arc<ResourceInfo>], legacy_group: bool) -> Value {
     let items: Vec<Value> = groups(rows)
         .iter()
         .filter(|group| group.name.is_empty() == legacy_group)
@@ -68,7 +46,7 @@ pub(super) fn document(rows: &[Arc<ResourceInfo>], legacy_group: bool, release: 
             json!({"metadata": metadata, "versions": versions})
         })
         .collect();
-    json!({"kind": "APIGroupDiscoveryList", "apiVersion": release.api_version(), "metadata": {}, "items": items})
+    json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items})
 }
 
 fn resource(row: &ResourceInfo) -> Value {

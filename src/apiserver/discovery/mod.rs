@@ -27,13 +27,12 @@ pub(crate) fn handle(rows: &[Arc<ResourceInfo>], path: &str, headers: &HeaderMap
     match path {
         "/api" | "/apis" => {
             let legacy_group = path == "/api";
-            Some(match aggregated::Release::requested(text(headers, header::ACCEPT)) {
-                Some(release) => {
-                    let document = aggregated::document(rows, legacy_group, release);
-                    tagged(&document, release.content_type(), headers)
-                }
-                None if legacy_group => json(&legacy::api_versions(rows, host)),
-                None => json(&legacy::group_list(rows)),
+            Some(if aggregated::is_requested(text(headers, header::ACCEPT)) {
+                tagged(&aggregated::document(rows, legacy_group), aggregated::CONTENT_TYPE, headers)
+            } else if legacy_group {
+                json(&legacy::api_versions(rows, host))
+            } else {
+                json(&legacy::group_list(rows))
             })
         }
         _ => {

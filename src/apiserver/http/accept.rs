@@ -24,8 +24,8 @@ pub(crate) enum Accepted {
     /// JSON with line breaks and indentation.
     Pretty(Form),
     Yaml(Form),
-    /// Built-in kinds, whole.
-    Protobuf,
+    /// Built-in kinds, whole or their metadata.
+    Protobuf(Form),
     /// None of its clauses can be served.
     Nothing,
 }
@@ -36,7 +36,8 @@ impl Default for Accepted {
     }
 }
 
-const TYPES: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+pub(super) const TYPES: [&str; 3] =
+    ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 impl Accepted {
     /// Without a header, JSON. `protobuf`: whether what is asked for can be written so.
@@ -47,19 +48,33 @@ impl Accepted {
         }
     }
 
+    /// As [`Self::parse`], of documents that have no other form: clauses that ask for one are passed over.
+    pub(super) fn parse_whole(headers: &HeaderMap, query: &str) -> Self {
+        let clauses = clauses(headers);
+        if clauses.is_empty() {
+            return Self::parse(headers, query, true);
+        }
+        let whole = |accepted: &Self| accepted.form() == Form::Whole;
+        match clauses.iter().find_map(|clause| clause.accepted().filter(whole)) {
+            Some(Self::Json(_)) if wants_pretty(headers, query) => Self::Pretty(Form::Whole),
+            Some(accepted) => accepted,
+            None => Self::Nothing,
+        }
+    }
+
     fn media_type(headers: &HeaderMap, protobuf: bool) -> Self {
         let clauses = clauses(headers);
         if clauses.is_empty() {
             return Self::default();
         }
-        let served = |accepted: &Self| protobuf || *accepted != Self::Protobuf;
+        let served = |accepted: &Self| protobuf || !matches!(accepted, Self::Protobuf(_));
         clauses.iter().find_map(|clause| clause.accepted().filter(served)).unwrap_or(Self::Nothing)
     }
 
     pub(super) fn form(&self) -> Form {
         match self {
-            Self::Json(form) | Self::Pretty(form) | Self::Yaml(form) => *form,
-            Self::Protobuf | Self::Nothing => Form::Whole,
+            Self::Json(form) | Self::Pretty(form) | Self::Yaml(form) | Self::Protobuf(form) => *form,
+            Self::Nothing => Form::Whole,
         }
     }
 
@@ -77,10 +92,7 @@ impl Accepted {
         headers: &HeaderMap,
         listing: bool,
     ) -> Result<(), Refusal> {
-        let clauses = clauses(headers);
-        let routed =
-            |clause: &Clause| clause.media_type == "*/*" || TYPES.contains(&clause.media_type.as_str());
-        if !info.builtin || clauses.is_empty() || clauses.iter().any(routed) {
+        if !info.builtin || is_routed(headers, &TYPES) {
             return self.check();
         }
         let streams = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
@@ -114,6 +126,20 @@ impl Accepted {
             _ => Ok(()),
         }
     }
+}
+
+/// The router of built-in documents knows no ranges of media types, and refuses what it does not know in words of its own.
+///
+/// # Errors
+/// 406 where none of `types` is wanted.
+pub(super) fn check_routed(headers: &HeaderMap, types: &[&str]) -> Result<(), Refusal> {
+    if is_routed(headers, types) { Ok(()) } else { Err(Refusal::no_representation(types)) }
+}
+
+fn is_routed(headers: &HeaderMap, types: &[&str]) -> bool {
+    let clauses = clauses(headers);
+    let routed = |clause: &Clause| clause.media_type == "*/*" || types.contains(&clause.media_type.as_str());
+    clauses.is_empty() || clauses.iter().any(routed)
 }
 
 /// Whether the client asks for readable JSON, or is one that people read the answers of.
@@ -168,7 +194,9 @@ impl Clause {
         match self.media_type.as_str() {
             "application/json" | "*/*" | "application/*" => Some(Accepted::Json(form)),
             "application/yaml" => Some(Accepted::Yaml(form)),
-            "application/vnd.kubernetes.protobuf" if form == Form::Whole => Some(Accepted::Protobuf),
+            "application/vnd.kubernetes.protobuf" if !matches!(form, Form::Table(_)) => {
+                Some(Accepted::Protobuf(form))
+            }
             _ => None,
         }
     }

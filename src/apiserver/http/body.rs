@@ -58,7 +58,7 @@ async fn collected(body: HttpBody) -> Result<Bytes, Refusal> {
 /// 415 for a media type that objects of `info` are not read from.
 pub(super) fn format(info: &ResourceInfo, headers: &HeaderMap) -> Result<Format, Refusal> {
     match media_type(headers).as_deref() {
-        None | Some("application/json" | "*/*") => Ok(Format::Json),
+        None | Some("application/json") => Ok(Format::Json),
         Some("application/yaml") => Ok(Format::Yaml),
         Some("application/vnd.kubernetes.protobuf") if info.builtin => Ok(Format::Protobuf),
         Some(_) => {

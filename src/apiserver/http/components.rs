@@ -13,6 +13,8 @@ use tokio::time::timeout;
 use super::accept::Accepted;
 use super::{Failure, presentation};
 use crate::call::{Call, Query};
+use crate::object;
+use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 
 /// Parts of a control plane, and the port of their health pages; the store has none, it is in this process.
@@ -29,10 +31,20 @@ pub(super) async fn answer(
     let document = match name {
         Some(name) => match COMPONENTS.into_iter().find(|(known, _)| *known == name) {
             Some((name, port)) => status(name, port).await,
-            None => return Err(Refusal::not_found(&call.info, name).into()),
+            None => {
+                // Upstream tells the kind here where it tells the resource elsewhere.
+                let mut info = ResourceInfo::clone(&call.info);
+                info.plural.clone_from(&info.singular);
+                return Err(Refusal::not_found(&info, name).into());
+            }
         },
         None => {
-            let items = futures::future::join_all(COMPONENTS.map(|(name, port)| status(name, port))).await;
+            let mut items =
+                futures::future::join_all(COMPONENTS.map(|(name, port)| status(name, port))).await;
+            for item in &mut items {
+                object::set_field(item, "kind", None);
+                object::set_field(item, "apiVersion", None);
+            }
             json!({"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": items})
         }
     };
@@ -48,7 +60,7 @@ async fn status(name: &str, port: Option<u16>) -> Value {
         None => ("True", "ok".to_owned()),
     };
     json!({
-        "kind": "ComponentStatus", "apiVersion": "v1", "metadata": {"name": name, "creationTimestamp": null},
+        "kind": "ComponentStatus", "apiVersion": "v1", "metadata": {"name": name},
         "conditions": [{"type": "Healthy", "status": status, "message": message}]
     })
 }

@@ -31,7 +31,8 @@ pub(super) async fn bind(
     let served = server.registry().served();
     let pods = served.table.find("", "v1", "pods").ok_or_else(Refusal::unknown_path)?;
     let about = call.about(pods, &call.namespace).on(Some(Subresource::Binding));
-    let asked = Posted::read(&about, BINDING, incoming, accepted).await?;
+    let (body, options) = incoming.posted(&call.info, accepted).await?;
+    let asked = Posted { object: codec::receive(&call.info, None, &body)?.object, options };
     let name = object::name(&asked.object).to_owned();
     let done = server.registry().bind((&about, call), &name, &asked.object, &asked.options).await?;
     Ok(respond::document(201, &done, accepted))

@@ -11,6 +11,7 @@ mod deadline;
 mod health;
 mod impersonation;
 mod nonresource;
+mod packed;
 mod path;
 mod pod_log;
 mod presentation;
@@ -199,19 +200,18 @@ async fn route(
     allowed: Result<(), Refusal>,
 ) -> Response {
     let accepted = Accepted::parse(&incoming.headers, &incoming.query, true);
+    // A refusal has one form.
+    let told_in = Accepted::parse_whole(&incoming.headers, &incoming.query);
     if let Err(refusal) = allowed {
-        return respond::not_allowed(&refusal, &accepted);
+        return respond::not_allowed(&refusal, &told_in);
     }
     let outcome = match target {
         Target::Resource(place) => resource::answer(server, place, incoming, &accepted).await,
-        Target::Other => {
-            let accepted = Accepted::parse(&incoming.headers, &incoming.query, false);
-            nonresource::answer(server, &incoming, &accepted)
-        }
+        Target::Other => nonresource::answer(server, &incoming),
     };
     match outcome {
         Ok(response) => response,
-        Err(Failure::Refused(refusal)) => respond::refusal(&refusal, &accepted),
+        Err(Failure::Refused(refusal)) => respond::refusal(&refusal, &told_in),
         Err(Failure::NoSuchPage) => respond::page_not_found(),
     }
 }

@@ -2,16 +2,17 @@
 
 use axum::response::Response;
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::accept::Accepted;
+use super::accept::{Accepted, TYPES, check_routed};
+use super::packed::packed_document;
 use super::{Failure, Incoming, health, respond};
 use crate::call::Query;
 use crate::discovery;
 use crate::server::Server;
 use crate::status::Refusal;
 
-pub(super) fn answer(server: &Server, incoming: &Incoming, accepted: &Accepted) -> Result<Response, Failure> {
+pub(super) fn answer(server: &Server, incoming: &Incoming) -> Result<Response, Failure> {
     let path = incoming.path.as_str();
     let only_get = || {
         if incoming.method == Method::GET { Ok(()) } else { Err(Refusal::method_not_allowed()) }
@@ -22,21 +23,27 @@ pub(super) fn answer(server: &Server, incoming: &Incoming, accepted: &Accepted) 
         "" | "/" | "/index.html" => Ok(index(server)),
         "/version" => {
             only_get()?;
+            check_routed(&incoming.headers, &["application/json"])?;
             Ok(respond::readable(&Server::version()))
         }
         "/api" => {
             only_get()?;
-            discovered(discovery::handle(rows, "/api", &incoming.headers), accepted)
+            discovered(discovery::handle(rows, "/api", &incoming.headers), incoming, true)
         }
         trimmed if trimmed == "/apis" || trimmed.starts_with("/api/") || trimmed.starts_with("/apis/") => {
             match discovery::handle(rows, trimmed, &incoming.headers) {
                 None if trimmed.starts_with("/api/") => Err(Refusal::unknown_path().into()),
-                found => discovered(found, accepted),
+                None if is_elsewhere(server, trimmed) => Ok(respond::service_unavailable()),
+                found => discovered(found, incoming, trimmed != "/apis"),
             }
         }
         other if other.starts_with("/openapi/") => {
             let found = server.openapi().handle(rows, other, &incoming.query, &incoming.headers);
             match found {
+                // The documents of version 3 are never compressed.
+                Some(response) if other == "/openapi/v2" => {
+                    Ok(respond::finished(packed_document(response, &incoming.headers)))
+                }
                 Some(response) => Ok(respond::finished(response)),
                 // Below the index of documents a path that is none has an answer without words.
                 None if other.starts_with("/openapi/v3/") => Ok(respond::nothing(404)),
@@ -91,20 +98,42 @@ fn accepted_key_set(incoming: &Incoming) -> Result<(), Refusal> {
     if header.is_none_or(taken) { Ok(()) } else { Err(Refusal::no_representation(&[KEY_SET])) }
 }
 
-fn discovered(found: Option<http::Response<bytes::Bytes>>, accepted: &Accepted) -> Result<Response, Failure> {
+fn is_elsewhere(server: &Server, path: &str) -> bool {
+    let version = path.strip_prefix("/apis/").and_then(|path| path.split_once('/'));
+    version.is_some_and(|(group, version)| server.registry().is_served_elsewhere(group, version))
+}
+
+/// `routed`: whether upstream's router looks at the media types first.
+fn discovered(
+    found: Option<http::Response<bytes::Bytes>>,
+    incoming: &Incoming,
+    routed: bool,
+) -> Result<Response, Failure> {
     let response = found.ok_or(Failure::NoSuchPage)?;
-    // Discovery negotiates its aggregated forms itself; what it falls back to is JSON.
-    let aggregated = response.headers().contains_key(http::header::ETAG);
-    match accepted {
-        Accepted::Nothing if !aggregated => {
-            accepted.check()?;
-            Ok(respond::finished(response))
-        }
-        Accepted::Yaml(_) if !aggregated => {
-            let document = serde_json::from_slice(response.body()).unwrap_or_default();
-            Ok(respond::document(200, &document, accepted))
-        }
-        _ => Ok(respond::finished(response)),
+    // Discovery negotiates its aggregated forms itself.
+    if response.headers().contains_key(http::header::ETAG) {
+        return Ok(respond::finished(response));
+    }
+    if routed {
+        check_routed(&incoming.headers, &TYPES)?;
+    }
+    let accepted = Accepted::parse_whole(&incoming.headers, "");
+    accepted.check()?;
+    if let Accepted::Json(_) | Accepted::Pretty(_) = accepted {
+        return Ok(respond::finished(response));
+    }
+    let mut document = serde_json::from_slice(response.body()).unwrap_or_default();
+    if let Accepted::Protobuf(_) = accepted {
+        verbs_as_messages(&mut document);
+    }
+    Ok(respond::document(200, &document, &accepted))
+}
+
+/// Lists of verbs are messages of their own in protobuf.
+fn verbs_as_messages(document: &mut Value) {
+    let resources = document.get_mut("resources").and_then(Value::as_array_mut);
+    for verbs in resources.into_iter().flatten().filter_map(|resource| resource.get_mut("verbs")) {
+        *verbs = json!({"items": verbs.take()});
     }
 }
 

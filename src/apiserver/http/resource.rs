@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::accept::{Accepted, Form};
+use super::packed::packed;
 use super::path::Place;
 use super::presentation::{include, include_is_known, shown, shown_as};
 use super::{Failure, Incoming, body, components, connect, deadline, respond, reviews, stream};
@@ -46,11 +47,10 @@ pub(super) async fn answer(
 ) -> Result<Response, Failure> {
     let served = server.registry().served();
     let Some(info) = served.table.find(&place.group, &place.version, &place.plural) else {
-        let known = served
-            .table
-            .rows()
-            .iter()
-            .any(|row| row.builtin && row.group == place.group && row.version == place.version);
+        if server.registry().is_served_elsewhere(&place.group, &place.version) {
+            return Ok(respond::service_unavailable());
+        }
+        let known = served.table.rows().iter().any(|row| row.builtin && row.group == place.group);
         return Err(if known || place.group.is_empty() {
             Refusal::unknown_path().into()
         } else {
@@ -90,10 +90,11 @@ pub(super) async fn answer(
         legacy_watch: place.watch,
         rest: place.rest,
     };
+    let told_in = Accepted::parse_whole(&asked.incoming.headers, &asked.incoming.query);
     let outcome = asked.answer().await;
     let mut response = match outcome {
         Ok(response) => response,
-        Err(Failure::Refused(refusal)) => respond::refusal(&refusal, accepted),
+        Err(Failure::Refused(refusal)) => respond::refusal(&refusal, &told_in),
         Err(Failure::NoSuchPage) => respond::page_not_found(),
     };
     // Nothing is said of a built-in kind where no verb of it was reached.
@@ -183,6 +184,9 @@ impl Asked<'_> {
             (Method::DELETE, true) if self.call.subresource.is_none() => self.delete().await,
             (Method::DELETE, false) if !across && self.collection_deletable() => self.delete().await,
             (Method::PUT | Method::PATCH, false) if !info.builtin && !across => {
+                if self.incoming.method == Method::PATCH {
+                    body::patch_format(info, &self.incoming.headers)?;
+                }
                 Err(Refusal::bad_request("name must be provided").into())
             }
             _ => Err(self.not_allowed(across)),
@@ -196,7 +200,9 @@ impl Asked<'_> {
             ("ComponentStatus", &Method::GET) => {
                 components::answer(&call, name.as_deref(), &query, accepted).await
             }
-            (_, &Method::POST) if name.is_some() => Err(Refusal::method_not_allowed().into()),
+            ("ComponentStatus", _) => Err(Refusal::method_not_allowed().into()),
+            // There is nothing below what is only asked or done.
+            _ if name.is_some() => Err(Refusal::unknown_path().into()),
             ("Binding", &Method::POST) => connect::bind(server, &call, incoming, accepted).await,
             (_, &Method::POST) => reviews::answer(server, &call, incoming, accepted).await,
             _ => Err(Refusal::method_not_allowed().into()),
@@ -245,7 +251,8 @@ impl Asked<'_> {
                 };
                 self.accepted.check_shape(&self.call.info, false)?;
                 include_is_known(self.accepted, &self.query)?;
-                Ok(answers::kept(self.show(&object), room, self.incoming.hangup.as_ref()).await)
+                let shown = packed(self.show(&object), &self.incoming.headers).await;
+                Ok(answers::kept(shown, room, self.incoming.hangup.as_ref()).await)
             }
             _ if self.legacy_watch || ListOptions::wants_watch(&self.query) => self.watch().await,
             _ => {
@@ -261,18 +268,19 @@ impl Asked<'_> {
                 let room = room(self.server, &self.call, registry.weight(&self.call, &options)).await?;
                 let (server, call) = (self.server.clone(), self.call.clone());
                 let (query, accepted) = (self.query.clone(), self.accepted.clone());
+                let headers = self.incoming.headers.clone();
                 let make = move || async move {
                     if accepted == Accepted::Json(Form::Whole)
                         && let Some(text) = server.registry().list_text(&call, &options)?
                     {
-                        return Ok(respond::json_text(200, text + "\n"));
+                        return Ok(packed(respond::json_text(200, text + "\n"), &headers).await);
                     }
                     let listing = match converted {
                         Some(listing) => listing,
                         None => server.registry().list(&call, &options).await?,
                     };
                     let list = listing.into_value(&call.info);
-                    Ok(shown_as(&call, &query, &accepted, &list))
+                    Ok(packed(shown_as(&call, &query, &accepted, &list), &headers).await)
                 };
                 let turns = self.server.turns();
                 let shown = turns.list(&self.call.identity, self.incoming.until, make).await;
@@ -298,7 +306,7 @@ impl Asked<'_> {
             clock: self.call.clock.clone(),
             form: self.accepted.form(),
             include: include(&self.query),
-            protobuf: *self.accepted == Accepted::Protobuf,
+            protobuf: matches!(self.accepted, Accepted::Protobuf(_)),
         };
         let user = &self.call.identity.username;
         let ticket = self.server.watchers().open(user, self.incoming.hangup.clone())?;
@@ -348,12 +356,12 @@ impl Asked<'_> {
         } else {
             Some(codec::parse(&body).map_err(|why| why.refusal(Refusal::bad_request))?.value)
         };
-        let options = DeleteOptions::parse(&query, document)?;
         let registry = server.registry();
         let answer = match name {
-            Some(name) => registry.delete(&call, &name, &options).await?,
+            Some(name) => registry.delete(&call, &name, &DeleteOptions::parse(&query, document)?).await?,
             None => {
                 let list = ListOptions::parse(&query, false)?;
+                let options = DeleteOptions::parse(&query, document)?;
                 registry.delete_collection(&call, &list, &options).await?
             }
         };

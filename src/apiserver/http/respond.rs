@@ -41,7 +41,7 @@ pub(super) fn document(code: u16, document: &Value, accepted: &Accepted) -> Resp
     match accepted {
         Accepted::Json(_) | Accepted::Nothing => json(code, document),
         Accepted::Pretty(_) => json_text(code, format!("{document:#}")),
-        Accepted::Protobuf => match encode::encode(tables(), document) {
+        Accepted::Protobuf(_) => match encode::encode(tables(), document) {
             Some(bytes) => {
                 let mut response = json(code, &Value::Null);
                 *response.body_mut() = Body::from(bytes);
@@ -93,6 +93,11 @@ pub(super) fn issuer(document: &Value, media_type: &'static str) -> Response {
 /// Go's page for a path that nothing serves.
 pub(super) fn page_not_found() -> Response {
     text(404, "404 page not found\n")
+}
+
+/// The aggregator's page for a version whose server it does not reach.
+pub(super) fn service_unavailable() -> Response {
+    text(503, "service unavailable\n")
 }
 
 pub(super) fn text(code: u16, body: impl Into<String>) -> Response {

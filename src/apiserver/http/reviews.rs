@@ -13,7 +13,8 @@ use crate::call::Call;
 use crate::codec;
 use crate::identity::Identity;
 use crate::object;
-use crate::registry::Registry;
+use crate::registry::{Registry, belongs_to_path};
+use crate::resources::Scope;
 use crate::server::Server;
 use crate::status::{Cause, Refusal};
 
@@ -30,8 +31,12 @@ pub(super) async fn answer(
         metadata = Value::Object(given.clone());
     }
     review["metadata"] = metadata;
+    belongs_to_path(call, &mut review)?;
     server.registry().track(call, None, &mut review, &options)?;
     let registry = server.registry();
+    if call.info.kind.ends_with("AccessReview") {
+        checked(call, &review)?;
+    }
     let status = match call.info.kind.as_str() {
         "SelfSubjectReview" => {
             review["metadata"] = json!({"creationTimestamp": call.clock.stamp()});
@@ -39,11 +44,8 @@ pub(super) async fn answer(
         }
         "TokenReview" => token_review(server, &review)?,
         "SelfSubjectRulesReview" => rules_review(registry, &call.identity, &mut review)?,
-        "SelfSubjectAccessReview" => access_review(registry, &call.identity, &review)?,
-        _ => {
-            let user = subject(call, &review)?;
-            access_review(registry, &user, &review)?
-        }
+        "SelfSubjectAccessReview" => access_review(registry, &call.identity, &review),
+        _ => access_review(registry, &subject(&review), &review),
     };
     review["status"] = status;
     Ok(respond::document(201, &review, accepted))
@@ -102,21 +104,60 @@ fn rules_review(registry: &Registry, identity: &Identity, review: &mut Value) ->
     Ok(status)
 }
 
-fn access_review(registry: &Registry, user: &Identity, review: &Value) -> Result<Value, Refusal> {
+/// # Errors
+/// 422 with everything that is wrong with the question.
+fn checked(call: &Call, review: &Value) -> Result<(), Refusal> {
     let spec = &review["spec"];
-    let attributes = match (spec.get("resourceAttributes"), spec.get("nonResourceAttributes")) {
+    let (resource, path) = (spec.get("resourceAttributes"), spec.get("nonResourceAttributes"));
+    let mut causes = Vec::new();
+    match (resource, path) {
         (None, None) => {
             let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-            return Err(invalid("spec.resourceAttributes", "null", why));
+            causes.push(Cause::invalid("spec.resourceAttributes", &Value::Null, why));
         }
         (Some(_), Some(path)) => {
-            let text = |field: &str| path[field].as_str().unwrap_or_default().to_owned();
-            let shown = format!("{{\"Path\":\"{}\",\"Verb\":\"{}\"}}", text("path"), text("verb"));
+            let text = |field: &str| path[field].as_str().unwrap_or_default();
+            let shown = json!({"Path": text("path"), "Verb": text("verb")});
             let why = "cannot be specified in combination with resourceAttributes";
-            return Err(invalid("spec.nonResourceAttributes", &shown, why));
+            causes.push(Cause::invalid("spec.nonResourceAttributes", &shown, why));
         }
-        (Some(resource), None) => resource_attributes(resource),
-        (None, Some(path)) => {
+        _ => {}
+    }
+    let for_others = !call.info.kind.starts_with("Self");
+    if for_others && spec["user"].as_str().unwrap_or_default().is_empty() && texts(&spec["groups"]).is_empty()
+    {
+        let why = "at least one of user or group must be specified";
+        causes.push(Cause::invalid("spec.user", &"".into(), why));
+    }
+    let local = call.info.scope == Scope::Namespaced;
+    let is_told = |(name, value): (&String, &Value)| {
+        !value.is_null() && name != "managedFields" && !(local && name == "namespace")
+    };
+    if review["metadata"].as_object().into_iter().flatten().any(is_told) {
+        let why = if local { "must be empty except for namespace" } else { "must be empty" };
+        causes.push(Cause::invalid("metadata", &review["metadata"], why));
+    }
+    if let Some(asked) = resource.filter(|_| local).map(|resource| &resource["namespace"])
+        && asked.as_str().unwrap_or_default() != call.namespace
+    {
+        let asked = asked.as_str().unwrap_or_default();
+        let why = "must match metadata.namespace";
+        causes.push(Cause::invalid("spec.resourceAttributes.namespace", &asked.into(), why));
+    }
+    // These refusals carry the group and no kind.
+    if causes.is_empty() {
+        Ok(())
+    } else {
+        Err(Refusal::invalid_kind("authorization.k8s.io", "", "", causes))
+    }
+}
+
+/// What a checked review asks.
+fn access_review(registry: &Registry, user: &Identity, review: &Value) -> Value {
+    let spec = &review["spec"];
+    let attributes = match spec.get("nonResourceAttributes") {
+        None => resource_attributes(&spec["resourceAttributes"]),
+        Some(path) => {
             let text = |field: &str| path[field].as_str().unwrap_or_default().to_owned();
             AccessAttributes::Path { verb: text("verb"), path: text("path") }
         }
@@ -126,7 +167,7 @@ fn access_review(registry: &Registry, user: &Identity, review: &Value) -> Result
     if !access.reason.is_empty() {
         status["reason"] = access.reason.into();
     }
-    Ok(status)
+    status
 }
 
 fn resource_attributes(asked: &Value) -> AccessAttributes {
@@ -149,30 +190,10 @@ fn texts(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Whom a SubjectAccessReview asks about.
-fn subject(call: &Call, review: &Value) -> Result<Identity, Refusal> {
+/// Whom a SubjectAccessReview asks about. The groups are those that are named, and no others.
+fn subject(review: &Value) -> Identity {
     let spec = &review["spec"];
-    let user = spec["user"].as_str().unwrap_or_default();
-    let groups = texts(&spec["groups"]);
-    if user.is_empty() && groups.is_empty() {
-        return Err(invalid("spec.user", "\"\"", "at least one of user or group must be specified"));
-    }
-    let asked = spec.pointer("/resourceAttributes/namespace").and_then(Value::as_str).unwrap_or_default();
-    if !call.namespace.is_empty() && asked != call.namespace {
-        let shown = format!("\"{asked}\"");
-        return Err(invalid("spec.resourceAttributes.namespace", &shown, "must match metadata.namespace"));
-    }
-    // The groups are those that are named, and no others.
-    let uid = spec["uid"].as_str().unwrap_or_default().to_owned();
-    Ok(Identity { username: user.to_owned(), uid, groups, extra: BTreeMap::new() })
-}
-
-/// These refusals carry the group and no kind.
-fn invalid(field: &str, shown: &str, why: &str) -> Refusal {
-    let cause = Cause {
-        reason: "FieldValueInvalid".into(),
-        field: field.to_owned(),
-        message: format!("Invalid value: {shown}: {why}"),
-    };
-    Refusal::invalid_kind("authorization.k8s.io", "", "", vec![cause])
+    let text = |field: &str| spec[field].as_str().unwrap_or_default().to_owned();
+    let (username, uid) = (text("user"), text("uid"));
+    Identity { username, uid, groups: texts(&spec["groups"]), extra: BTreeMap::new() }
 }

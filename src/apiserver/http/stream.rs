@@ -178,10 +178,10 @@ impl State {
 
     fn rendered(&mut self, event: WatchEvent) -> Vec<u8> {
         let WatchEvent { kind, object } = event;
+        let object = if kind == "ERROR" { object } else { self.shown(&object) };
         if self.presentation.protobuf {
             return watch_event(tables(), kind, &object).unwrap_or_default();
         }
-        let object = if kind == "ERROR" { object } else { self.shown(&object) };
         format!("{}\n", json!({"type": kind, "object": object})).into_bytes()
     }
 

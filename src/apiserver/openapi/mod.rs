@@ -8,6 +8,7 @@ mod operations;
 mod paths;
 mod schemas;
 mod v2;
+mod v2_json;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +29,51 @@ pub struct OpenApi {
     clock: Clock,
     documents: Mutex<HashMap<String, Document>>,
     /// The v2 document, and the hashes of the v3 documents that it was made from.
-    second: Mutex<Option<(Vec<String>, Bytes)>>,
+    second: Mutex<HashMap<Second, (Vec<String>, Bytes)>>,
+}
+
+/// The forms of the v2 document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Second {
+    Json,
+    Protobuf,
+}
+
+impl Second {
+    /// The first form that the `Accept` header lists, what is liked best first; ranges of media types mean JSON.
+    fn accepted(headers: &HeaderMap) -> Option<Self> {
+        let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if accept.trim().is_empty() {
+            return Some(Self::Json);
+        }
+        let quality = |clause: &&str| {
+            let quality = clause.split(';').find_map(|part| part.trim().strip_prefix("q=")?.parse().ok());
+            quality.unwrap_or(1.0_f32)
+        };
+        let mut clauses: Vec<&str> = accept.split(',').collect();
+        clauses.sort_by(|one, other| quality(other).total_cmp(&quality(one)));
+        clauses.into_iter().find_map(|clause| match clause.split(';').next().unwrap_or_default().trim() {
+            "*/*" | "application/*" | "application/json" => Some(Self::Json),
+            "application/com.github.proto-openapi.spec.v2@v1.0+protobuf" | v2::CONTENT_TYPE => {
+                Some(Self::Protobuf)
+            }
+            _ => None,
+        })
+    }
+
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Protobuf => v2::CONTENT_TYPE,
+        }
+    }
+
+    fn render(self, documents: &[Value]) -> Vec<u8> {
+        match self {
+            Self::Json => v2_json::render(documents).to_string().into_bytes(),
+            Self::Protobuf => v2::render(documents),
+        }
+    }
 }
 
 /// The document of one group and version, good as long as the rows it was made from are the ones served.
@@ -82,16 +127,23 @@ impl OpenApi {
     }
 
     fn version_two(&self, rows: &[Arc<ResourceInfo>], headers: &HeaderMap) -> Response<Bytes> {
+        let Some(form) = Second::accepted(headers) else {
+            let mut response = Response::new(Bytes::new());
+            *response.status_mut() = StatusCode::NOT_ACCEPTABLE;
+            set(&mut response, header::CACHE_CONTROL, "no-cache, private");
+            set(&mut response, header::VARY, "Accept");
+            return response;
+        };
         let documents = self.all(rows);
         let hashes: Vec<String> = documents.iter().map(|(_, document)| document.hash.clone()).collect();
         let mut second = self.second.lock().unwrap_or_else(PoisonError::into_inner);
-        let body = match second.as_ref().filter(|(made_from, _)| *made_from == hashes) {
+        let body = match second.get(&form).filter(|(made_from, _)| *made_from == hashes) {
             Some((_, body)) => body.clone(),
             None => {
                 let parsed =
                     documents.iter().filter_map(|(_, document)| serde_json::from_slice(&document.body).ok());
-                let body = Bytes::from(v2::render(&parsed.collect::<Vec<Value>>()));
-                *second = Some((hashes, body.clone()));
+                let body = Bytes::from(form.render(&parsed.collect::<Vec<Value>>()));
+                second.insert(form, (hashes, body.clone()));
                 body
             }
         };
@@ -100,7 +152,7 @@ impl OpenApi {
         set(&mut response, header::ETAG, &etag);
         set(&mut response, header::CACHE_CONTROL, "no-cache, private");
         set(&mut response, header::VARY, "Accept");
-        unless_known(&mut response, &etag, v2::CONTENT_TYPE, headers);
+        unless_known(&mut response, &etag, form.content_type(), headers);
         response
     }
 

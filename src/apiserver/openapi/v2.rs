@@ -1,4 +1,4 @@
-//! OpenAPI v2 in protobuf form, the only form that clients still ask for: the fall-back for kinds that no v3 document
+//! OpenAPI v2 in protobuf form, which kubectl asks for: the fall-back for kinds that no v3 document
 //! has, such as `List`, and for unknown kinds.
 //!
 //! Input: the v3 documents. Output: a `openapi.v2.Document` message with the same definitions, and for each operation on
@@ -36,7 +36,10 @@ pub(super) fn render(documents: &[Value]) -> Vec<u8> {
     document.0
 }
 
-fn members<'d>(documents: &'d [Value], pointer: &'d str) -> impl Iterator<Item = (&'d String, &'d Value)> {
+pub(super) fn members<'d>(
+    documents: &'d [Value],
+    pointer: &'d str,
+) -> impl Iterator<Item = (&'d String, &'d Value)> {
     documents.iter().filter_map(move |document| document.pointer(pointer)?.as_object()).flatten()
 }
 

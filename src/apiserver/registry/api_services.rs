@@ -32,6 +32,18 @@ impl Registry {
         }
     }
 
+    /// Whether an APIService says that another server has this version, which this one does not reach.
+    pub(crate) fn is_served_elsewhere(&self, group: &str, version: &str) -> bool {
+        let served = self.served();
+        let Some(info) = served.table.find("apiregistration.k8s.io", "v1", "apiservices") else {
+            return false;
+        };
+        let key = self.own_call(info, "").key(&format!("{version}.{group}"));
+        let service =
+            self.store.latest(&key).and_then(|stored| stored.object.pointer("/spec/service").cloned());
+        service.is_some_and(|service| service.is_object())
+    }
+
     async fn register_served(&self) {
         let Some(info) = self.served().table.find("apiregistration.k8s.io", "v1", "apiservices").cloned()
         else {

@@ -306,6 +306,9 @@ fn unownable(call: &Call) -> Vec<Vec<Element>> {
             paths.push(vec![field("spec")]);
             paths
         }
+        None | Some(Subresource::Approval) if kinds::disowns_all(&call.info) => {
+            vec![vec![field("spec")], vec![field("status")]]
+        }
         Some(Subresource::Finalize) => vec![vec![field("status")]],
         None => {
             let status = call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info);

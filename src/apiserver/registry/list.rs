@@ -4,12 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use admit_policy::crd::ConversionError;
-use base64::Engine as _;
-use base64::alphabet::URL_SAFE;
-use base64::engine::DecodePaddingMode;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_SAFE_NO_PAD};
 use serde_json::{Map, Value, json};
 
+use super::continue_token::{self, Place};
 use super::selector::Selector;
 use super::{Registry, storage_version};
 use crate::call::{Call, ListOptions, VersionMatch};
@@ -33,14 +30,15 @@ impl<T> Listing<T> {
     /// Of `items` at a revision, of which `last` was looked at last, with so many objects behind it.
     fn of(
         (revision, items): (Revision, Vec<T>),
-        last: Option<&Kept>,
-        behind: usize,
-        selector: &Selector,
+        (last, behind): (Option<&Kept>, usize),
+        call: &Call,
+        asked: &Asked,
     ) -> Self {
         let more = behind > 0;
         let last = last.filter(|_| more).map(|last| last.object.head());
-        let continue_token = next_token(revision, last.as_ref());
-        Self { revision, items, continue_token, remaining: (more && selector.is_empty()).then_some(behind) }
+        let continue_token = continue_token::next(revision, last.as_ref(), call, asked.cached);
+        let remaining = (more && asked.selector.is_empty()).then_some(behind);
+        Self { revision, items, continue_token, remaining }
     }
 
     fn metadata(&self, info: &ResourceInfo) -> Value {
@@ -114,26 +112,21 @@ fn list_meta(revision: Revision, token: &str, remaining: Option<usize>, always: 
     Value::Object(meta)
 }
 
-/// Where the next page begins, and in which state.
-struct Place {
-    revision: Revision,
-    namespace: String,
-    name: String,
-}
-
-impl Place {
-    fn key(&self) -> (&str, &str) {
-        (&self.namespace, &self.name)
-    }
-}
-
 /// What options ask for.
 struct Asked {
     selector: Selector,
     place: Option<Place>,
     at: Option<Revision>,
+    /// Whether upstream's cache answers, which tokens show.
+    cached: bool,
     /// 0 for everything.
     limit: usize,
+}
+
+impl Asked {
+    fn range<'a>(&'a self, call: &'a Call) -> Range<'a> {
+        Range { namespace: within(call), after: self.place.as_ref().map(Place::key), at: self.at }
+    }
 }
 
 /// The namespace of the call, if it has one.
@@ -193,11 +186,10 @@ impl Registry {
         options: &ListOptions,
         mut show: impl FnMut(&Selector, &Kept) -> Result<Option<T>, ConversionError>,
     ) -> Result<Listing<T>, Refusal> {
-        let Asked { selector, place, at, limit } = self.asked(call, options)?;
-        let range = Range { namespace: within(call), after: place.as_ref().map(Place::key), at };
+        let asked = self.asked(call, options)?;
         let mut items = Vec::new();
         let mut unseen = None;
-        let mut take = |kept: &Kept| match show(&selector, kept) {
+        let mut take = |kept: &Kept| match show(&asked.selector, kept) {
             Ok(shown) => {
                 let taken = shown.is_some();
                 items.extend(shown);
@@ -210,22 +202,22 @@ impl Registry {
         };
         let page = self
             .store
-            .list(&call.info.storage_key, range, limit, &mut take)
-            .map_err(|error| list_refusal(&error, place.is_some()))?;
+            .list(&call.info.storage_key, asked.range(call), asked.limit, &mut take)
+            .map_err(|error| list_refusal(&error, asked.place.as_ref()))?;
         if let Some(error) = unseen {
             return Err(error.into());
         }
-        Ok(Listing::of((page.revision, items), page.items.last(), page.remaining, &selector))
+        Ok(Listing::of((page.revision, items), (page.items.last(), page.remaining), call, &asked))
     }
 
     /// What a webhook converts is selected by what it becomes. Objects are converted together, as many as a page has yet room for.
     async fn list_converted(&self, call: &Call, options: &ListOptions) -> Result<Listing, Refusal> {
-        let Asked { selector, place, at, limit } = self.asked(call, options)?;
-        let range = Range { namespace: within(call), after: place.as_ref().map(Place::key), at };
+        let asked = self.asked(call, options)?;
+        let (selector, limit) = (&asked.selector, asked.limit);
         let page = self
             .store
-            .list(&call.info.storage_key, range, 0, &mut |_| true)
-            .map_err(|error| list_refusal(&error, place.is_some()))?;
+            .list(&call.info.storage_key, asked.range(call), 0, &mut |_| true)
+            .map_err(|error| list_refusal(&error, asked.place.as_ref()))?;
         let (mut items, mut looked_at) = (Vec::new(), 0_usize);
         let room = |taken: usize| if limit == 0 { usize::MAX } else { limit.saturating_sub(taken) };
         while room(items.len()) > 0 && looked_at < page.items.len() {
@@ -250,19 +242,26 @@ impl Registry {
         }
         let last = looked_at.checked_sub(1).and_then(|last| page.items.get(last));
         let remaining = page.items.len().saturating_sub(looked_at);
-        Ok(Listing::of((page.revision, items), last, remaining, &selector))
+        Ok(Listing::of((page.revision, items), (last, remaining), call, &asked))
     }
 
     fn asked(&self, call: &Call, options: &ListOptions) -> Result<Asked, Refusal> {
         let selector = Selector::parse(&call.info, &options.label_selector, &options.field_selector)?;
-        let place = resume(options)?;
+        let place = resume(call, options)?;
         let at = match &place {
-            Some(place) => Some(place.revision),
+            Some(place) => place.revision,
             None => self.listed_revision(options)?,
         };
+        // What is listed is in the cache, unless it is a state by the revision 0 that is asked for exactly.
+        let by_revision = match options.version_match {
+            Some(VersionMatch::Exact) => true,
+            Some(VersionMatch::NotOlderThan) => false,
+            None => options.limit > 0 && !matches!(options.resource_version.as_str(), "" | "0"),
+        };
+        let cached = place.is_some() || at.is_some() || !by_revision;
         // A list from the cache, which upstream answers whole, does not page.
         let limit = if options.resource_version == "0" { 0 } else { options.limit };
-        Ok(Asked { selector, place, at, limit })
+        Ok(Asked { selector, place, at, cached, limit })
     }
 
     /// Roughly the bytes of what [`Self::list`] would show, from above where it selects.
@@ -293,8 +292,8 @@ impl Registry {
         let asked = parse_version(&options.resource_version)
             .map_err(|why| Refusal::bad_request(format!("invalid resource version: {why}")))?;
         let exact = options.version_match == Some(VersionMatch::Exact)
-            || (options.version_match.is_none() && options.limit > 0 && asked > 0);
-        if exact {
+            || (options.version_match.is_none() && options.limit > 0);
+        if exact && asked > 0 {
             return Ok(Some(asked));
         }
         if asked > self.store.revision() {
@@ -317,51 +316,30 @@ pub(super) fn parse_version(text: &str) -> Result<Revision, String> {
     })
 }
 
-fn list_refusal(error: &StoreError, paged: bool) -> Refusal {
-    match error {
-        StoreError::Compacted { .. } if paged => Refusal::expired(
+fn list_refusal(error: &StoreError, place: Option<&Place>) -> Refusal {
+    match (error, place) {
+        (StoreError::Compacted { .. }, Some(place)) => Refusal::expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a new list \
-             without the continue parameter.",
-        ),
-        StoreError::Compacted { compacted } => {
-            Refusal::expired(format!("The resourceVersion for the provided list is too old ({compacted})."))
+             without the continue parameter, or use the continue token in this response to retrieve the remainder of the \
+             results. Continuing with the provided token results in an inconsistent list - objects that were created, \
+             modified, or deleted between the time the first chunk was returned and now may show up in the list.",
+        )
+        .with_continue(place.anew()),
+        (StoreError::Compacted { .. }, None) => {
+            Refusal::expired("The resourceVersion for the provided list is too old.")
         }
-        StoreError::Future { wanted, newest } => Refusal::too_large_version(*wanted, *newest),
-        StoreError::Conflict(_) | StoreError::Backend(_) => super::store_failed(error),
+        (StoreError::Future { wanted, newest }, _) => Refusal::too_large_version(*wanted, *newest),
+        (StoreError::Conflict(_) | StoreError::Backend(_), _) => super::store_failed(error),
     }
 }
 
-fn next_token(revision: Revision, last: Option<&Value>) -> String {
-    let Some(last) = last else { return String::new() };
-    let place = json!({
-        "v": "meta.k8s.io/v1", "rv": revision, "start": [object::namespace(last), object::name(last)]
-    });
-    URL_SAFE_NO_PAD.encode(place.to_string())
-}
-
-/// Reads tokens as leniently as Go does, so that what is wrong with one is found where Go finds it.
-const TOKENS: GeneralPurpose = GeneralPurpose::new(
-    &URL_SAFE,
-    GeneralPurposeConfig::new()
-        .with_decode_allow_trailing_bits(true)
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
-
-fn resume(options: &ListOptions) -> Result<Option<Place>, Refusal> {
+fn resume(call: &Call, options: &ListOptions) -> Result<Option<Place>, Refusal> {
     if options.continue_token.is_empty() {
         return Ok(None);
     }
-    let invalid = |why: String| {
-        Refusal::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
-    };
-    let bytes = TOKENS.decode(&options.continue_token).map_err(|error| invalid(error.to_string()))?;
-    let value = admit_policy::json::parse(&bytes).map_err(|error| invalid(error.to_string()))?.value;
-    let part = |index: usize| value.pointer(&format!("/start/{index}")).and_then(Value::as_str);
-    let (Some(revision), Some(namespace), Some(name)) = (value["rv"].as_u64(), part(0), part(1)) else {
-        return Err(invalid("incorrect encoding".to_owned()));
-    };
+    let place = Place::read(&options.continue_token, call)?;
     if !matches!(options.resource_version.as_str(), "" | "0") {
         return Err(Refusal::bad_request("specifying resource version is not allowed when using continue"));
     }
-    Ok(Some(Place { revision, namespace: namespace.to_owned(), name: name.to_owned() }))
+    Ok(Some(place))
 }

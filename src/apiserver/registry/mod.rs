@@ -9,6 +9,7 @@ mod authorize;
 mod autoscalers;
 mod bootstrap_policy;
 mod builtin_kinds;
+mod continue_token;
 mod crd_status;
 mod crds;
 mod create;
@@ -36,6 +37,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::Value;
 
 pub use builtin_kinds::BuiltinKinds;
+pub(crate) use create::belongs_to_path;
 pub use from_files::FromFile;
 pub(crate) use patch::PatchFormat;
 pub(crate) use watch::{WatchEvent, Watching};

@@ -1,6 +1,6 @@
 //! PATCH: JSON patch, JSON merge patch and strategic merge patch, applied to the live object.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use admit_apimachinery::bounded::{MAX_PATHS, push_step};
 use admit_policy::json::{self, JsonError};
@@ -59,8 +59,10 @@ impl Registry {
         body: &[u8],
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
-        let patch = read(format, body)?;
+        // Read once there is an object: a patch of none is not found, whatever it says.
+        let read_once: OnceLock<Result<Patch, Refusal>> = OnceLock::new();
         let make = |live: &mut Arc<Value>| {
+            let patch = read_once.get_or_init(|| read(format, body)).as_ref().map_err(Clone::clone)?;
             if let Some(paths) = call.scale() {
                 let patched = patch.apply(call, paths.managed_scale_of(live))?;
                 let scale = tables()
@@ -71,7 +73,7 @@ impl Registry {
                     _ => Ok(paths.with_scale(live, &patched)),
                 };
             }
-            accepted(call, name, (&patch, &**live), options)
+            accepted(call, name, (patch, &**live), options)
         };
         let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Tracked };
         self.change(call, name, &change, options).await
@@ -79,7 +81,10 @@ impl Registry {
 }
 
 fn read(format: PatchFormat, body: &[u8]) -> Result<Patch, Refusal> {
-    let undecodable = |why: &str| Refusal::bad_request(format!("error decoding patch: {why}"));
+    let undecodable = |why: &str| match format {
+        PatchFormat::Strategic => Refusal::bad_request(why),
+        _ => Refusal::bad_request(format!("error decoding patch: {why}")),
+    };
     let unread = |why: JsonError| Unread::from(why).refusal(|why| undecodable(&why));
     let document = json::parse(body).map_err(unread)?;
     let mut strict: Vec<String> =

@@ -38,7 +38,7 @@ impl Registry {
         let review = Review::create(asked, name, binding, options.dry_run, options.to_value());
         let changed = self.mutate(&review).await?;
         let binding = changed.as_ref().unwrap_or(binding);
-        let node = target(name, binding)?;
+        let node = target(binding)?;
         self.admit(&review.with_object(binding)).await?;
         let make = |pod: &mut Arc<Value>| bound(call, pod, node);
         let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
@@ -121,7 +121,7 @@ fn named_alike(name: &str, sent: &Value, kind: &str) -> Result<(), Refusal> {
 }
 
 /// The node that a binding names.
-fn target<'v>(pod: &str, binding: &'v Value) -> Result<&'v str, Refusal> {
+fn target(binding: &Value) -> Result<&str, Refusal> {
     let text = |field: &str| {
         binding.pointer(&format!("/target/{field}")).and_then(Value::as_str).unwrap_or_default()
     };
@@ -132,7 +132,14 @@ fn target<'v>(pod: &str, binding: &'v Value) -> Result<&'v str, Refusal> {
     if text("name").is_empty() {
         causes.push(Cause::required("target.name", ""));
     }
-    if causes.is_empty() { Ok(text("name")) } else { Err(Refusal::invalid_kind("", "Binding", pod, causes)) }
+    // Upstream's verb gives up its findings as they are, which no client reads as a refusal of the object.
+    let texts: Vec<String> =
+        causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+    match texts.as_slice() {
+        [] => Ok(text("name")),
+        [one] => Err(Refusal::unclassified(one)),
+        _ => Err(Refusal::unclassified(format!("[{}]", texts.join(", ")))),
+    }
 }
 
 fn bound(call: &Call, pod: &Value, node: &str) -> Result<Value, Refusal> {

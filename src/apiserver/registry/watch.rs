@@ -39,8 +39,6 @@ pub(crate) struct Watching {
     /// What comes next.
     due: VecDeque<Due>,
     store_revision: Revision,
-    /// The next bookmark tells that the state at the beginning is complete.
-    ends_initial: bool,
 }
 
 /// The state that a watch begins with, at one revision, as far as it was not read yet.
@@ -83,7 +81,8 @@ impl Registry {
         };
         let newest = self.store.revision();
         let from = if asked == 0 || wants_state { newest } else { asked };
-        let marked = options.send_initial_events == Some(true) && options.allow_bookmarks;
+        // A watch that begins anywhere is one that asks for the state.
+        let marked = wants_state && options.allow_bookmarks;
         let mut watching = Watching {
             call: call.clone(),
             selector,
@@ -91,8 +90,12 @@ impl Registry {
             state: wants_state.then_some(State { at: from, after: None, marked }),
             due: VecDeque::new(),
             store_revision: newest,
-            ends_initial: wants_state && options.send_initial_events.is_none(),
         };
+        if wants_state && asked > newest {
+            let refusal = Refusal::too_large_version(asked, newest);
+            watching.end(WatchEvent { kind: "ERROR", object: refusal.to_value() });
+            return Ok(watching);
+        }
         match self.store.watch(&call.info.storage_key, from) {
             Ok(subscription) => watching.subscription = Some(subscription),
             Err(error) => watching.end(gone(from, &error)),
@@ -258,8 +261,7 @@ impl Watching {
     /// Everything up to the bookmark's resourceVersion was sent.
     pub(crate) fn bookmark(&mut self) -> WatchEvent {
         let revision = self.subscription.as_ref().map_or(self.store_revision, Subscription::seen);
-        let ends_initial = std::mem::take(&mut self.ends_initial);
-        self.bookmark_at(revision, ends_initial)
+        self.bookmark_at(revision, false)
     }
 
     fn bookmark_at(&self, revision: Revision, initial_end: bool) -> WatchEvent {

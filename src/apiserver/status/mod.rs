@@ -24,11 +24,13 @@ struct Body {
     status: Status,
     /// Details in the form that somebody else gave them; they stand in place of the status' own.
     given_details: Option<Value>,
+    /// With which a list can be continued nevertheless; empty where it cannot.
+    continue_token: String,
 }
 
 impl From<Status> for Refusal {
     fn from(status: Status) -> Self {
-        Self(Box::new(Body { status, given_details: None }))
+        Self(Box::new(Body { status, given_details: None, continue_token: String::new() }))
     }
 }
 
@@ -179,6 +181,13 @@ impl Refusal {
         Self::bare(Reason::Expired, message)
     }
 
+    /// The same refusal of a list, with a token that continues it in another state.
+    #[must_use]
+    pub(crate) fn with_continue(mut self, token: String) -> Self {
+        self.0.continue_token = token;
+        self
+    }
+
     #[must_use]
     pub(crate) fn too_large(limit: usize) -> Self {
         let message = format!("Request entity too large: limit is {limit}");
@@ -310,6 +319,7 @@ impl Refusal {
         Self(Box::new(Body {
             status: Status { code, reason: reason.into(), message, details },
             given_details,
+            continue_token: String::new(),
         }))
     }
 
@@ -354,6 +364,9 @@ impl Refusal {
         let mut document = self.0.status.to_value();
         if let Some(given) = &self.0.given_details {
             object::set_field(&mut document, "details", Some(given.clone()));
+        }
+        if !self.0.continue_token.is_empty() {
+            object::set_meta(&mut document, "continue", Some(self.0.continue_token.as_str().into()));
         }
         document
     }

@@ -41,6 +41,11 @@ pub(super) struct Kind {
 }
 
 impl Kind {
+    /// Whether the kind is shown as one that has no columns of its own.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self.columns.as_slice(), [_, made] if made.name == "Created At")
+    }
+
     pub(super) fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
         match &self.cells {
             Cells::Computed(cells) => cells(object, now),
@@ -111,7 +116,10 @@ fn column(line: &'static str) -> Option<Column> {
 fn valued_column(line: &'static str) -> Option<(Column, Cell)> {
     let mut parts = line.trim().splitn(5, " | ");
     let (name, kind, priority, cell) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-    let format = if cell == "@name" { "name" } else { "" };
+    let (kind, format) = match kind.split_once(':') {
+        Some(both) => both,
+        None => (kind, if cell == "@name" { "name" } else { "" }),
+    };
     let description = described(parts.next()?);
     Some((Column { name, kind, format, priority: priority.parse().ok()?, description }, Cell::read(cell)?))
 }
@@ -120,6 +128,7 @@ fn described(text: &str) -> String {
     match text {
         "@name" => NAME.to_owned(),
         "@age" => AGE.to_owned(),
+        "-" => String::new(),
         text => text.replace("\\n", "\n"),
     }
 }
@@ -193,7 +202,7 @@ fn storage_class(object: &Value, now: Timestamp) -> Vec<Value> {
         text(object, "/provisioner").into(),
         or(text(object, "/reclaimPolicy"), "Delete").into(),
         or(text(object, "/volumeBindingMode"), "<unset>").into(),
-        expansion.to_string().into(),
+        expansion.into(),
         age(object, now).into(),
     ]
 }
@@ -348,26 +357,34 @@ pub(super) fn count(object: &Value, path: &str) -> usize {
     }
 }
 
-/// `a=b,c in (d,e)`; `<none>` where nothing is selected by.
+/// `a=b,c in (d,e)`, of a selector or of the labels alone; `<none>` where nothing is selected by.
 pub(crate) fn selector_text(selector: Option<&Value>) -> String {
     let Some(selector) = selector else { return "<none>".to_owned() };
-    let mut terms: Vec<String> = Vec::new();
-    if let Some(Value::Object(labels)) = selector.get("matchLabels") {
-        terms.extend(labels.iter().map(|(key, value)| format!("{key}={}", plain(value))));
+    // With their keys, by which they are put in order.
+    let mut terms: Vec<(String, String)> = Vec::new();
+    let labels = |labels: &Value| -> Vec<(String, String)> {
+        let labels = labels.as_object().into_iter().flatten();
+        labels.map(|(key, value)| (key.clone(), format!("{key}={}", plain(value)))).collect()
+    };
+    if selector.as_object().is_some_and(|members| members.values().all(Value::is_string)) {
+        terms.extend(labels(selector));
     }
+    terms.extend(selector.get("matchLabels").map(labels).unwrap_or_default());
     for expression in items(selector, "/matchExpressions") {
         let key = text(expression, "/key");
         let mut values: Vec<String> = items(expression, "/values").iter().map(plain).collect();
         values.sort();
         let values = values.join(",");
-        terms.push(match text(expression, "/operator") {
+        let term = match text(expression, "/operator") {
             "In" => format!("{key} in ({values})"),
             "NotIn" => format!("{key} notin ({values})"),
             "DoesNotExist" => format!("!{key}"),
             _ => key.to_owned(),
-        });
+        };
+        terms.push((key.to_owned(), term));
     }
-    terms.sort();
+    terms.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let terms: Vec<String> = terms.into_iter().map(|(_, term)| term).collect();
     if terms.is_empty() { "<none>".to_owned() } else { terms.join(",") }
 }
 

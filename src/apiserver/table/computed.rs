@@ -40,7 +40,6 @@ pub(super) fn cell(name: &str) -> Option<Cell> {
             let part = |name| text(autoscaler, name);
             format!("{}/{}", part("/spec/scaleTargetRef/kind"), part("/spec/scaleTargetRef/name"))
         },
-        "shares" => shares,
         "slice_endpoints" => slice_endpoints,
         "slice_ports" => slice_ports,
         "targets" => targets,
@@ -121,11 +120,6 @@ fn parent(address: &Value) -> String {
         namespace => format!("{namespace}/{}", part("name")),
     };
     qualified(part("resource"), part("group"), &name)
-}
-
-fn shares(level: &Value) -> String {
-    let shares = |of: &str| level.pointer(&format!("/spec/{of}/nominalConcurrencyShares")).map(plain);
-    shares("limited").or_else(|| shares("exempt")).unwrap_or_else(|| "<none>".to_owned())
 }
 
 fn slice_endpoints(slice: &Value) -> String {
@@ -285,7 +279,8 @@ fn target(metric: &Value, current: Option<&Value>) -> String {
     let now = current.and_then(|now| now.pointer(&format!("/{member}/current/{wanted}"))).map(plain);
     let percent = if wanted == "averageUtilization" { "%" } else { "" };
     let now = now.map_or_else(|| "<unknown>".to_owned(), |now| format!("{now}{percent}"));
-    let average = if wanted == "averageValue" && source != "Resource" { " (avg)" } else { "" };
+    let average =
+        if wanted == "averageValue" && matches!(source, "Object" | "External") { " (avg)" } else { "" };
     let name =
         if source == "Resource" { format!("{}: ", text(metric, "/resource/name")) } else { String::new() };
     format!("{name}{now}/{suffix}{percent}{average}")

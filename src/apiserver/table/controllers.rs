@@ -10,8 +10,8 @@ pub(super) fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
     let mut cells = vec![
         name(object),
         ready(object),
-        number(object, "/status/updatedReplicas").to_string().into(),
-        number(object, "/status/availableReplicas").to_string().into(),
+        number(object, "/status/updatedReplicas").into(),
+        number(object, "/status/availableReplicas").into(),
         age(object, now).into(),
     ];
     cells.extend(template(object, "/spec"));

@@ -63,7 +63,9 @@ pub fn render(info: &ResourceInfo, value: &Value, options: &Options<'_>) -> Valu
         printer.row(info, object, options)
     };
     let rows: Vec<Value> = objects.into_iter().map(row).collect();
-    table.insert("rows".into(), rows.into());
+    // Upstream never allocates the rows of a kind without columns of its own where there are none.
+    let plain = matches!(&printer, Printer::Builtin(kind) if kind.is_plain());
+    table.insert("rows".into(), if plain && rows.is_empty() { Value::Null } else { rows.into() });
     Value::Object(table)
 }
 
@@ -87,7 +89,8 @@ enum Printer<'a> {
 
 impl<'a> Printer<'a> {
     fn of(info: &'a ResourceInfo, value: &Value) -> Self {
-        if value.get("apiVersion").is_some_and(|version| version == "autoscaling/v1") {
+        // A subresource of many kinds.
+        if value.get("kind").is_some_and(|kind| kind == "Scale") {
             return builtin::kind("autoscaling", "Scale").map_or(Self::Plain, Self::Builtin);
         }
         if info.builtin {

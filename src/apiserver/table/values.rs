@@ -14,6 +14,8 @@ pub(super) enum Cell {
     Labels(&'static str),
     /// A value, and what stands where there is none.
     At(&'static str, &'static str),
+    /// The first value at one of several paths, of whichever type it is.
+    Raw(&'static str, &'static str),
     /// The values at a path of each item of a list.
     Each(&'static str, &'static str, &'static str),
     Computed(computed::Cell),
@@ -26,6 +28,10 @@ impl Cell {
         }
         if let Some(path) = text.strip_prefix("labels") {
             return Some(Self::Labels(path));
+        }
+        if let Some(path) = text.strip_prefix("raw") {
+            let (path, fallback) = path.split_once('?').unwrap_or((path, "null"));
+            return Some(Self::Raw(path, fallback));
         }
         if let Some(path) = text.strip_prefix('#') {
             return Some(Self::Count(path));
@@ -56,6 +62,11 @@ impl Cell {
                 None if kind == "string" => (*fallback).into(),
                 None => serde_json::from_str(fallback).unwrap_or_else(|_| (*fallback).into()),
             },
+            Self::Raw(path, fallback) => {
+                let mut values = path.split('|').filter_map(|path| object.pointer(path));
+                let value = values.find(|value| !value.is_null()).cloned();
+                value.unwrap_or_else(|| serde_json::from_str(fallback).unwrap_or_default())
+            }
             Self::Each(list, path, fallback) => or(&each(object, list, path).join(","), fallback).into(),
             Self::Computed(cell) => cell(object).into(),
         }
