@@ -26,6 +26,7 @@ mod mask;
 mod openapi;
 mod ownership;
 mod patience;
+mod plugins;
 mod policy_statuses;
 mod protobuf;
 mod readings;

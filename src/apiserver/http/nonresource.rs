@@ -34,7 +34,15 @@ pub(super) fn answer(server: &Server, incoming: &Incoming) -> Result<Response, F
             match discovery::handle(rows, trimmed, &incoming.headers) {
                 None if trimmed.starts_with("/api/") => Err(Refusal::unknown_path().into()),
                 None if is_elsewhere(server, trimmed) => Ok(respond::service_unavailable()),
-                found => discovered(found, incoming, trimmed != "/apis"),
+                found => {
+                    let group =
+                        trimmed.strip_prefix("/apis/").map(|path| path.split('/').next().unwrap_or(path));
+                    let routed = match group {
+                        Some(group) => rows.iter().any(|row| row.builtin && row.group == group),
+                        None => trimmed != "/apis",
+                    };
+                    discovered(found, incoming, routed)
+                }
             }
         }
         other if other.starts_with("/openapi/") => {

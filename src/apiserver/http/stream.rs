@@ -78,8 +78,9 @@ pub(super) fn respond(
         end: now + life,
         over: false,
     };
-    // A life shorter than the last bookmark's lead has none.
-    let state = State { bookmarks: state.bookmarks && life >= BOOKMARK_BEFORE_END, ..state };
+    // A life shorter than the last bookmark's lead has none, and one as long as that none beside the one that ends the state.
+    let long = life > BOOKMARK_BEFORE_END || (life == BOOKMARK_BEFORE_END && !state.watching.tells_end());
+    let state = State { bookmarks: state.bookmarks && long, ..state };
     let content_type = match state.presentation.protobuf {
         true => "application/vnd.kubernetes.protobuf;stream=watch",
         false => "application/json",

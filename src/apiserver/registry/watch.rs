@@ -39,6 +39,8 @@ pub(crate) struct Watching {
     /// What comes next.
     due: VecDeque<Due>,
     store_revision: Revision,
+    /// A bookmark comes with the end of the state at the beginning.
+    tells_end: bool,
 }
 
 /// The state that a watch begins with, at one revision, as far as it was not read yet.
@@ -90,6 +92,7 @@ impl Registry {
             state: wants_state.then_some(State { at: from, after: None, marked }),
             due: VecDeque::new(),
             store_revision: newest,
+            tells_end: marked,
         };
         if wants_state && asked > newest {
             let refusal = Refusal::too_large_version(asked, newest);
@@ -199,6 +202,12 @@ impl Watching {
             }
         }
         Ok(())
+    }
+
+    /// Whether a bookmark tells that the state at the beginning is complete.
+    #[must_use]
+    pub(crate) fn tells_end(&self) -> bool {
+        self.tells_end
     }
 
     /// Whether the watch has ended; the last event said why.

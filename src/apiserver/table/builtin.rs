@@ -22,6 +22,11 @@ pub(super) struct Column {
 }
 
 impl Column {
+    /// Some cells have no column that says what they are.
+    pub(super) fn is_told(&self) -> bool {
+        self.name != "-"
+    }
+
     pub(super) fn definition(&self) -> Value {
         definition(self.name, self.kind, self.format, &self.description, self.priority)
     }

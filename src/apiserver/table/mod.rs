@@ -104,7 +104,10 @@ impl<'a> Printer<'a> {
 
     fn definitions(&self) -> Vec<Value> {
         match self {
-            Self::Builtin(kind) => kind.columns.iter().map(builtin::Column::definition).collect(),
+            Self::Builtin(kind) => {
+                let told = kind.columns.iter().filter(|column| column.is_told());
+                told.map(builtin::Column::definition).collect()
+            }
             Self::Plain => vec![builtin::name_column(), builtin::age_column()],
             Self::Custom(columns) => {
                 let mut definitions = vec![builtin::name_column()];

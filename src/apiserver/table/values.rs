@@ -14,7 +14,7 @@ pub(super) enum Cell {
     Labels(&'static str),
     /// A value, and what stands where there is none.
     At(&'static str, &'static str),
-    /// The first value at one of several paths, of whichever type it is.
+    /// The same, of whichever type it is.
     Raw(&'static str, &'static str),
     /// The values at a path of each item of a list.
     Each(&'static str, &'static str, &'static str),
@@ -63,8 +63,7 @@ impl Cell {
                 None => serde_json::from_str(fallback).unwrap_or_else(|_| (*fallback).into()),
             },
             Self::Raw(path, fallback) => {
-                let mut values = path.split('|').filter_map(|path| object.pointer(path));
-                let value = values.find(|value| !value.is_null()).cloned();
+                let value = object.pointer(path).filter(|value| !value.is_null()).cloned();
                 value.unwrap_or_else(|| serde_json::from_str(fallback).unwrap_or_default())
             }
             Self::Each(list, path, fallback) => or(&each(object, list, path).join(","), fallback).into(),

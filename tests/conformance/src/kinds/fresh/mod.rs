@@ -75,6 +75,8 @@ fn run(groups: &[Group<'_>]) -> std::io::Result<Vec<Outcome>> {
 fn each_once(mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for outcome in &mut outcomes {
+        // Ids are cut at some length, perhaps before a blank, which lists of ids do not hold.
+        outcome.id.truncate(outcome.id.trim_end().len());
         let count = seen.entry(outcome.id.clone()).or_default();
         *count += 1;
         if *count > 1 {

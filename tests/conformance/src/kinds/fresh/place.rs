@@ -82,7 +82,7 @@ impl<'f> Place<'f> {
     }
 
     /// Puts in the version that the object has now.
-    async fn fill_version(&self, request: &mut Value) -> Result<(), String> {
+    pub(super) async fn fill_version(&self, request: &mut Value) -> Result<(), String> {
         let asked =
             self.puts_carry_version && request["method"] == "PUT" && request["body"]["metadata"].is_object();
         if !asked && request["body"]["metadata"]["resourceVersion"] != "<rv>" {

@@ -63,6 +63,7 @@ impl<'f> Rows<'f> {
                 before.extend(earlier.filter(|row| text(row, "path") == DEFINITIONS).cloned());
                 before.extend(manifests(folder));
             }
+            "features" => {}
             other => {
                 super::super::not_run(&folder.name, other);
                 return None;
@@ -73,8 +74,8 @@ impl<'f> Rows<'f> {
         let definitions = definitions.map(|row| (text(row, "crd").to_owned(), row)).collect();
         let policies = if file.name == "vap" { policies(folder) } else { BTreeMap::new() };
         let by_beginning = matches!(file.name.as_str(), "vap-policies" | "vap");
-        let puts_carry_version = file.name == "ssa";
-        let wire = file.name == "http-fresh";
+        let puts_carry_version = matches!(file.name.as_str(), "ssa" | "features");
+        let wire = matches!(file.name.as_str(), "http-fresh" | "features");
         Some(Self { rows: &file.rows, before, definitions, policies, by_beginning, puts_carry_version, wire })
     }
 

@@ -1,9 +1,12 @@
 //! Sends the steps of a sequence to a server in process, watches beside the steps that run during them.
 
+use std::io::Read as _;
+
 use admit_apiserver::{Clock, Identity, Server};
 use axum::body::Body;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -216,7 +219,14 @@ pub(in crate::kinds) async fn receive(response: Response<Body>) -> Result<Receiv
     let warnings = text("warning");
     let body = body.collect().await.map_err(|error| format!("the body breaks off: {error}"))?;
     let (status, headers) = (parts.status.as_u16(), parts.headers);
-    Ok(Received { status, content_type, warnings, headers, body: body.to_bytes().to_vec() })
+    let mut body = body.to_bytes().to_vec();
+    if headers.get("content-encoding").is_some_and(|encoding| encoding == "gzip") {
+        let mut unpacked = Vec::new();
+        let read = GzDecoder::new(body.as_slice()).read_to_end(&mut unpacked);
+        read.map_err(|error| format!("the body cannot be unpacked: {error}"))?;
+        body = unpacked;
+    }
+    Ok(Received { status, content_type, warnings, headers, body })
 }
 
 /// When the recordings were made.
