@@ -83,6 +83,7 @@ mod table;
 mod validation;
 mod warning;
 
+pub use admission::{AdmissionPlugins, PluginError};
 pub use authentication::{TokenKey, TokenKeyError};
 pub use cel_types::BuiltinTypes;
 pub use clock::Clock;

@@ -8,6 +8,7 @@ use admit_serving::Places;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::admission::{Admission, AdmissionPlugins};
 use crate::authentication::{Issuer, TokenKey};
 use crate::call::{Call, WriteOptions};
 use crate::clock::Clock;
@@ -72,6 +73,8 @@ pub struct ServerBuilder {
     token_key: Option<TokenKey>,
     issuer: Option<String>,
     clock: Clock,
+    plugins: AdmissionPlugins,
+    root_ca: Option<String>,
 }
 
 /// The identity and audiences of a bearer token.
@@ -118,13 +121,29 @@ impl ServerBuilder {
         self
     }
 
+    /// The admission plugins that run; those that are on by default in kube-apiserver by default. Where `ServiceAccount` is
+    /// one of them, each namespace has an account `default`, as the controllers of a cluster make it.
+    #[must_use]
+    pub fn admission_plugins(mut self, plugins: AdmissionPlugins) -> Self {
+        self.plugins = plugins;
+        self
+    }
+
+    /// The certificate of the authority by which pods know this server: what the ConfigMap `kube-root-ca.crt` of each
+    /// namespace holds. Without one there are no such ConfigMaps.
+    #[must_use]
+    pub fn root_ca(mut self, pem: impl Into<String>) -> Self {
+        self.root_ca = Some(pem.into());
+        self
+    }
+
     /// Makes the server, and the namespaces and roles that every cluster has.
     ///
     /// # Errors
     /// When the store does not take them, or there are no random numbers for a key.
     pub async fn build(self) -> Result<Server, Refusal> {
         let store = self.store.unwrap_or_else(Store::in_memory);
-        let registry = Registry::new(store, self.clock);
+        let registry = Registry::new(store, self.clock, Admission::new(self.plugins), self.root_ca);
         registry.serve_definitions();
         let key = match self.token_key {
             Some(key) => key,
@@ -148,6 +167,8 @@ impl ServerBuilder {
         };
         let server = Server { inner: Arc::new(inner) };
         server.create_namespaces().await?;
+        server.inner.registry.create_accounts().await;
+        server.inner.registry.create_priority_classes().await?;
         server.inner.registry.create_default_roles().await?;
         server.inner.registry.settle_definitions().await;
         server.inner.registry.register_versions().await;

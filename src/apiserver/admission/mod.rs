@@ -1,16 +1,18 @@
-//! Admission of writes: calls stored mutating webhooks before validation, and stored policies and validating webhooks
-//! after it.
+//! Admission of writes: the plugins that are built in and stored mutating webhooks before validation, and plugins, stored
+//! policies and validating webhooks after it.
 //!
-//! Policies are evaluated first, and validating webhooks called only about what the policies admit, as in
-//! kube-apiserver.
+//! Each is asked only about what those before admit, in the order of kube-apiserver: [`plugins`], then policies, then
+//! webhooks.
 
 mod from_files;
 mod host;
+mod plugins;
 mod policies;
 mod review;
 mod webhook;
 
 pub(crate) use from_files::{MARK, file_of};
+pub use plugins::{AdmissionPlugins, PluginError};
 pub(crate) use policies::{BINDINGS, POLICIES, validate as validate_policy};
 pub(crate) use review::Review;
 
@@ -25,11 +27,13 @@ use crate::resources::ResourceInfo;
 use crate::served::ScalePaths;
 use crate::status::Refusal;
 
+use self::plugins::{MUTATING_WEBHOOKS, Request, VALIDATING_POLICIES, VALIDATING_WEBHOOKS};
 use self::policies::Policies;
 
 /// The state of admission beside the registry.
 #[derive(Debug, Default)]
 pub(crate) struct Admission {
+    plugins: AdmissionPlugins,
     policies: Policies,
 }
 
@@ -42,25 +46,63 @@ pub(crate) trait Cluster: Objects {
     fn access_rules(&self) -> Arc<AccessRules>;
 }
 
-/// Calls mutating webhooks with the object that is to be written; none when none of them changes it. Every write comes
-/// by here first.
-///
-/// # Errors
-/// The refusal of whoever refuses first.
-pub(crate) async fn mutate(cluster: &dyn Cluster, review: &Review<'_>) -> Result<Option<Value>, Refusal> {
-    from_files::refuse(cluster, review)?;
-    if review.is_exempt() {
-        return Ok(None);
-    }
-    let Some((object, paths)) = review.object.zip(review.call.scale()) else {
-        return webhook::mutate(cluster, review).await;
-    };
-    let (scale, old) = scales(paths, review);
-    let changed = webhook::mutate(cluster, &review.seen_as(scale.as_ref(), old.as_ref())).await?;
-    Ok(changed.map(|scale| paths.with_scale(object, &scale)))
-}
-
 impl Admission {
+    /// That runs these plugins.
+    pub(crate) fn new(plugins: AdmissionPlugins) -> Self {
+        Self { plugins, policies: Policies::default() }
+    }
+
+    pub(crate) fn plugins(&self) -> &AdmissionPlugins {
+        &self.plugins
+    }
+
+    /// Lets plugins and mutating webhooks change the object that is to be written; none when none of them changes it.
+    /// Every write comes by here first.
+    ///
+    /// # Errors
+    /// The refusal of whoever refuses first.
+    pub(crate) async fn mutate(
+        &self,
+        cluster: &dyn Cluster,
+        review: &Review<'_>,
+    ) -> Result<Option<Value>, Refusal> {
+        from_files::refuse(cluster, review)?;
+        let changed = self.plug(cluster, review)?;
+        let seen = review.seen_as(changed.as_ref().or(review.object), review.old_object);
+        let Some(by_webhooks) = self.mutate_by_webhooks(cluster, &seen).await? else {
+            return Ok(changed);
+        };
+        // What a webhook changed the plugins see once more.
+        let again = self.plug(cluster, &seen.with_object(&by_webhooks))?;
+        Ok(Some(again.unwrap_or(by_webhooks)))
+    }
+
+    /// What plugins make of the object, if they change it.
+    fn plug(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<Option<Value>, Refusal> {
+        if review.call.admitted {
+            return Ok(None);
+        }
+        let mut request = Request::new(cluster, review);
+        self.plugins.mutate(&mut request)?;
+        Ok(request.into_changed())
+    }
+
+    async fn mutate_by_webhooks(
+        &self,
+        cluster: &dyn Cluster,
+        review: &Review<'_>,
+    ) -> Result<Option<Value>, Refusal> {
+        if review.is_exempt() || !self.plugins.is_enabled(MUTATING_WEBHOOKS) {
+            return Ok(None);
+        }
+        let Some((object, paths)) = review.object.zip(review.call.scale()) else {
+            return webhook::mutate(cluster, review).await;
+        };
+        let (scale, old) = scales(paths, review);
+        let changed = webhook::mutate(cluster, &review.seen_as(scale.as_ref(), old.as_ref())).await?;
+        Ok(changed.map(|scale| paths.with_scale(object, &scale)))
+    }
+
     /// Drops cached policies if a change at this storage key concerns them.
     pub(crate) fn written(&self, storage_key: &str) {
         if Policies::concerns(storage_key) {
@@ -73,6 +115,9 @@ impl Admission {
     /// # Errors
     /// The refusal of whoever refuses first.
     pub(crate) async fn admit(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
+        if !review.call.admitted {
+            self.plugins.validate(&Request::new(cluster, review))?;
+        }
         if review.is_exempt() {
             return Ok(());
         }
@@ -86,9 +131,14 @@ impl Admission {
     }
 
     async fn ask(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
-        let decide = || self.policies.admit(cluster, review);
-        review.call.conversions.provide(cluster, decide).await?;
-        webhook::admit(cluster, review).await
+        if self.plugins.is_enabled(VALIDATING_POLICIES) {
+            let decide = || self.policies.admit(cluster, review);
+            review.call.conversions.provide(cluster, decide).await?;
+        }
+        if self.plugins.is_enabled(VALIDATING_WEBHOOKS) {
+            webhook::admit(cluster, review).await?;
+        }
+        Ok(())
     }
 }
 

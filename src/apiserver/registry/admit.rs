@@ -6,7 +6,7 @@ use admit_policy::rbac::AccessRules;
 use serde_json::Value;
 
 use super::Registry;
-use crate::admission::{self, Cluster, Review};
+use crate::admission::{Cluster, Review};
 use crate::call::{Call, WriteOptions};
 use crate::conversion::Webhook;
 use crate::resources::ResourceInfo;
@@ -28,7 +28,7 @@ impl Registry {
     /// # Errors
     /// The refusal of whoever refuses first.
     pub(super) async fn mutate(&self, review: &Review<'_>) -> Result<Option<Value>, Refusal> {
-        admission::mutate(self, review).await
+        self.admission.mutate(self, review).await
     }
 
     /// Asks everyone who has a say. Warnings go to the call.

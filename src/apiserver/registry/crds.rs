@@ -112,6 +112,7 @@ impl Registry {
         }
         self.admission.written(&call.info.storage_key);
         self.authorization.written(self, &call.key(name));
+        self.settle_accounts(call, name).await;
         if call.info.storage_key != STORAGE_KEY {
             return;
         }
@@ -179,6 +180,7 @@ impl Registry {
         self.collector.poke();
         self.admission.written(&call.info.storage_key);
         self.authorization.written(self, &call.key(object::name(removed)));
+        self.settle_accounts(call, object::name(removed)).await;
         if from_files::may_show(&call.info.storage_key) {
             self.show_freed(&call.info.storage_key, object::name(removed)).await;
         }

@@ -66,7 +66,6 @@ impl Registry {
         ownership: Ownership,
     ) -> Result<Answer, Refusal> {
         belongs_to_path(call, &mut object)?;
-        self.namespace_accepts(call, &object)?;
         let given_version = object::resource_version(&object).to_owned();
         for field in SYSTEM_FIELDS {
             object::set_meta(&mut object, field, None);
@@ -135,27 +134,6 @@ impl Registry {
         };
         self.after_write(call, name).await;
         Ok(Answer { code: 201, object: self.shown(call, stored.object).await? })
-    }
-
-    /// Namespaced objects need a namespace that is there and not going away.
-    pub(super) fn namespace_accepts(&self, call: &Call, object: &Value) -> Result<(), Refusal> {
-        if call.info.scope != Scope::Namespaced {
-            return Ok(());
-        }
-        let served = self.served();
-        let Some(info) = served.table.find("", "v1", "namespaces") else { return Ok(()) };
-        let about = call.about(info, "");
-        let Some(namespace) = self.store.latest(&about.key(&call.namespace)) else {
-            return Err(Refusal::not_found(info, &call.namespace));
-        };
-        if !object::is_terminating(&namespace.object) {
-            return Ok(());
-        }
-        let why = format!(
-            "unable to create new content in namespace {} because it is being terminated",
-            call.namespace
-        );
-        Err(Refusal::namespace_terminating(&call.info, object::name(object), &why, &call.namespace))
     }
 }
 

@@ -2,12 +2,14 @@
 //! selection. Works on decoded objects; HTTP, encoding and Tables are left to the layer above, durability to the
 //! store.
 
+mod accounts;
 mod admit;
 mod api_services;
 mod apply;
 mod authorize;
 mod autoscalers;
 mod bootstrap_policy;
+mod bootstrap_priorities;
 mod builtin_kinds;
 mod continue_token;
 mod crd_status;
@@ -42,6 +44,7 @@ pub use from_files::FromFile;
 pub(crate) use patch::PatchFormat;
 pub(crate) use watch::{WatchEvent, Watching};
 
+use self::accounts::Accounts;
 use self::from_files::FromFiles;
 use self::garbage_collector::Collector;
 use crate::admission::Admission;
@@ -78,17 +81,19 @@ pub(crate) struct Registry {
     pub(crate) converted: Arc<Counts>,
     collector: Collector,
     from_files: FromFiles,
+    accounts: Accounts,
 }
 
 impl Registry {
     #[must_use]
-    pub(crate) fn new(store: Store, clock: Clock) -> Self {
+    pub(crate) fn new(store: Store, clock: Clock, admission: Admission, root_ca: Option<String>) -> Self {
         let served = RwLock::new(Arc::new(Served::builtin()));
         Self {
             store,
             clock,
             served,
-            admission: Admission::default(),
+            accounts: Accounts::new(admission.plugins().is_enabled("ServiceAccount"), root_ca),
+            admission,
             authorization: Authorization::default(),
             converted: Arc::default(),
             collector: Collector::default(),

@@ -6,6 +6,7 @@
 
 mod files;
 mod in_force;
+mod plugins;
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -26,6 +27,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::files::Files;
+use self::plugins::PluginArgs;
 use super::Exit;
 use super::controller_selection::{self, ControllerArgs, Told};
 use super::cyndi::CyndiArgs;
@@ -93,6 +95,9 @@ pub(super) struct UpArgs {
     log_format: LogFormat,
 
     #[command(flatten)]
+    plugins: PluginArgs,
+
+    #[command(flatten)]
     controlling: ControllerArgs,
 
     #[command(flatten)]
@@ -131,6 +136,7 @@ impl UpArgs {
 
     async fn up(mut self, shutdown: CancellationToken) -> Result<(), Fault> {
         // Everything that can be wrong with files is found before anything listens.
+        let plugins = self.plugins.chosen()?;
         let notes = state::folder(&self.state_dir)?;
         let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
         let Files { definitions, set, sources, contents } = self.read(&shutdown).await?;
@@ -148,6 +154,8 @@ impl UpArgs {
             .store(store)
             .token_key(token_key)
             .issuer(format!("https://{}", addresses.api))
+            .admission_plugins(plugins)
+            .root_ca(authority.certificate_pem())
             .build()
             .await
             .map_err(Fault::internal)?;

@@ -1,5 +1,5 @@
-//! Nodes. Read from pkg/apis/core/validation, pkg/apis/core/v1 (conversion, defaults), pkg/registry/core/node and the
-//! admission plugin `TaintNodesByCondition` of Kubernetes 1.36.
+//! Nodes. Read from pkg/apis/core/validation, pkg/apis/core/v1 (conversion, defaults) and pkg/registry/core/node of
+//! Kubernetes 1.36.
 
 use std::collections::HashSet;
 
@@ -16,14 +16,11 @@ use crate::object;
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Node",
     default: Some(default),
-    prepare_create: Some(prepare_create),
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_change),
     ..Strategy::PLAIN
 };
-
-const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 /// The older field for one range is the first of the newer list, and what is not said can be allocated.
 fn default(_: &str, node: &mut Value) {
@@ -43,20 +40,6 @@ fn default(_: &str, node: &mut Value) {
         && let Some(capacity) = status.get("capacity").filter(|capacity| !capacity.is_null()).cloned()
     {
         object::set_field(status, "allocatable", Some(capacity));
-    }
-}
-
-/// A new node is not ready, whatever is said of it.
-fn prepare_create(node: &mut Value) {
-    let taint = json!({"key": NOT_READY, "effect": "NoSchedule"});
-    let spec = object::member_mut(object::map_of(node), "spec");
-    let taints = spec.get("taints").and_then(Value::as_array);
-    let mut taints = taints.cloned().unwrap_or_default();
-    let is_there =
-        |own: &Value| own.get("key") == taint.get("key") && own.get("effect") == taint.get("effect");
-    if !taints.iter().any(is_there) {
-        taints.push(taint);
-        spec.insert("taints".to_owned(), taints.into());
     }
 }
 

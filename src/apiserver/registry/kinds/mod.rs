@@ -204,7 +204,6 @@ pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
     }
     match id(&call.info) {
         ("", "Namespace") => namespace::prepare_update(call, object, old),
-        ("", "Pod") if call.subresource.is_none() => pod::prepare_update(object, old),
         ("apps", "DaemonSet") => daemon_set::prepare_update(object, old),
         ("apiextensions.k8s.io", "CustomResourceDefinition") if call.subresource.is_none() => {
             super::crds::prepare_update(object, old);

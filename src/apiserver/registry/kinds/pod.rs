@@ -1,45 +1,10 @@
 //! Pods, without a scheduler or a kubelet: pending until a client writes another status.
 
-use serde_json::{Map, Value, json};
-
-use crate::object;
-
-/// The tolerations that the admission plug-in for taints gives every pod, in seconds.
-const TOLERATION_SECONDS: i64 = 300;
+use serde_json::{Value, json};
 
 pub(super) fn prepare_create(pod: &mut Value) {
     let qos = qos_class(pod);
     pod["status"] = json!({"phase": "Pending", "qosClass": qos});
-    let spec = object::member_mut(object::map_of(pod), "spec");
-    spec.entry("preemptionPolicy").or_insert("PreemptLowerPriority".into());
-    spec.entry("priority").or_insert(0.into());
-    tolerate(spec);
-}
-
-/// What admission puts into a changed pod that does not say it again.
-pub(super) fn prepare_update(pod: &mut Value, old: &Value) {
-    let spec = object::member_mut(object::map_of(pod), "spec");
-    for field in ["preemptionPolicy", "priority"] {
-        let before = old.get("spec").and_then(|spec| spec.get(field));
-        if let Some(before) = before.filter(|_| !spec.contains_key(field)) {
-            spec.insert(field.to_owned(), before.clone());
-        }
-    }
-    tolerate(spec);
-}
-
-fn tolerate(spec: &mut Map<String, Value>) {
-    let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
-    for taint in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
-        let Some(list) = tolerations.as_array_mut() else { return };
-        let tolerated =
-            list.iter().any(|toleration| toleration["key"] == taint || toleration.get("key").is_none());
-        if !tolerated {
-            list.push(json!({
-                "key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATION_SECONDS
-            }));
-        }
-    }
 }
 
 /// A pod that no node has, or that has ended, has nothing to wait for.

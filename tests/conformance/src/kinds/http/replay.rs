@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use admit_apiserver::{Clock, Identity, Server};
+use admit_apiserver::{AdmissionPlugins, Clock, Identity, Server};
 use axum::body::Body;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -234,9 +234,11 @@ pub(in crate::kinds) fn recorded() -> Result<jiff::Timestamp, String> {
     RECORDED.parse().map_err(|error| format!("{RECORDED}: {error}"))
 }
 
+/// As the recordings were made: without accounts.
 pub(in crate::kinds) async fn server(clock: Clock) -> Result<Server, String> {
-    let server = Server::builder().issuer(format!("https://{HOST}")).clock(clock).build();
-    server.await.map_err(|error| error.to_string())
+    let plugins = AdmissionPlugins::new([""; 0], ["ServiceAccount"]).map_err(|error| error.to_string())?;
+    let server = Server::builder().issuer(format!("https://{HOST}")).clock(clock);
+    server.admission_plugins(plugins).build().await.map_err(|error| error.to_string())
 }
 
 fn user(request: &Value) -> Identity {

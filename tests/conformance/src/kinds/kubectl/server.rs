@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use admit_apiserver::serve_router;
+use admit_apiserver::{AdmissionPlugins, serve_router};
 use axum::Router;
 use axum::body::Body;
 use base64::Engine as _;
@@ -42,7 +42,9 @@ impl Server {
         let watches = Arc::new(AtomicUsize::new(0));
         let (address, webhook) = runtime.block_on(async {
             // By the machine's clock, as kubectl, which counts ages from it; no age is recorded.
-            let server = admit_apiserver::Server::builder().build().await?;
+            // Recorded beside a server without accounts.
+            let plugins = AdmissionPlugins::new([""; 0], ["ServiceAccount"])?;
+            let server = admit_apiserver::Server::builder().admission_plugins(plugins).build().await?;
             create(server.router(), fixtures).await?;
             let router = count_watches(server.router(), Arc::clone(&watches));
             let address = listen(router, keys.server_config(true)?).await?;

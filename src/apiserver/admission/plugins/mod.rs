@@ -1,0 +1,43 @@
+//! The admission plugins that kube-apiserver has built in and on by default, one file each, in its order.
+//!
+//! Each has two phases. Mutating ones change the object before it is validated, and before mutating webhooks see it
+//! (and once more when one of those changed it); validating ones look at it after its validation, before policies and
+//! validating webhooks. `ResourceQuota` comes after these, so that nothing is charged for what they refuse.
+//!
+//! Input: a [`Request`], which is a review and the object as the plugins before left it. Output: the changed object, or
+//! a refusal in kube-apiserver's words. Plugins read the cluster and write nothing.
+//!
+//! Read from plugin/pkg/admission and pkg/kubeapiserver/options/plugins.go of Kubernetes 1.36.
+
+mod default_toleration_seconds;
+mod namespace_lifecycle;
+mod pods;
+mod priority;
+mod request;
+mod selection;
+mod service_account;
+mod taint_nodes;
+#[cfg(test)]
+mod tests;
+
+use crate::status::Refusal;
+
+pub(super) use self::request::Request;
+pub use self::selection::{AdmissionPlugins, PluginError};
+pub(super) use self::selection::{MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS};
+
+/// A plugin that is run here.
+pub(super) struct Plugin {
+    pub(super) name: &'static str,
+    pub(super) mutate: Option<fn(&mut Request<'_>) -> Result<(), Refusal>>,
+    pub(super) validate: Option<fn(&Request<'_>) -> Result<(), Refusal>>,
+}
+
+/// In upstream's order.
+pub(super) const CHAIN: &[Plugin] = &[
+    namespace_lifecycle::PLUGIN,
+    service_account::PLUGIN,
+    taint_nodes::PLUGIN,
+    priority::PLUGIN,
+    default_toleration_seconds::PLUGIN,
+];

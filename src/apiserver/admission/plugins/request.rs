@@ -1,0 +1,102 @@
+//! One write, as a plugin sees it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::pods;
+use crate::admission::review::{Operation, Review};
+use crate::object;
+use crate::objects::Objects;
+use crate::status::Refusal;
+use crate::store::{Kept, Key};
+
+/// The object is copied when the first plugin changes it.
+pub(in crate::admission) struct Request<'r> {
+    pub(super) objects: &'r dyn Objects,
+    pub(super) review: &'r Review<'r>,
+    object: Option<Cow<'r, Value>>,
+}
+
+impl<'r> Request<'r> {
+    pub(in crate::admission) fn new(objects: &'r dyn Objects, review: &'r Review<'r>) -> Self {
+        Self { objects, review, object: review.object.map(Cow::Borrowed) }
+    }
+
+    /// The object, if a plugin changed it.
+    pub(in crate::admission) fn into_changed(self) -> Option<Value> {
+        match self.object {
+            Some(Cow::Owned(object)) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// The object as the plugins before left it; null for a deletion.
+    pub(super) fn object(&self) -> &Value {
+        self.object.as_deref().unwrap_or(&Value::Null)
+    }
+
+    /// The object, to be changed. There has to be one.
+    pub(super) fn object_mut(&mut self) -> &mut Value {
+        self.object.get_or_insert(Cow::Owned(Value::Null)).to_mut()
+    }
+
+    pub(super) fn old(&self) -> &Value {
+        self.review.old_object.unwrap_or(&Value::Null)
+    }
+
+    pub(super) fn namespace(&self) -> &str {
+        &self.review.call.namespace
+    }
+
+    /// Whether it is such an operation on a resource of Kubernetes itself; an empty subresource is the object.
+    pub(super) fn is(&self, operation: Operation, (group, plural, subresource): (&str, &str, &str)) -> bool {
+        let info = &self.review.call.info;
+        self.review.operation == operation
+            && info.builtin
+            && info.group == group
+            && info.plural == plural
+            && self.review.subresource() == subresource
+    }
+
+    pub(super) fn creates(&self, group: &str, plural: &str) -> bool {
+        self.is(Operation::Create, (group, plural, ""))
+    }
+
+    pub(super) fn updates(&self, group: &str, plural: &str) -> bool {
+        self.is(Operation::Update, (group, plural, ""))
+    }
+
+    /// The same refusal that kube-apiserver makes of a plugin's error.
+    pub(super) fn forbidden(&self, why: &str) -> Refusal {
+        Refusal::forbidden(&self.review.call.info, self.name(), why)
+    }
+
+    /// What the request calls the object, which has its generated name only later.
+    pub(super) fn name(&self) -> &str {
+        let object = self.object();
+        let generated = object::meta_str(object, "generateName");
+        let names = [self.review.name, object::name(object), generated, "Unknown"];
+        names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
+    }
+
+    /// A stored object of a kind of Kubernetes itself, in its newest state.
+    pub(super) fn stored(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
+        let key = Key { resource: plural.into(), namespace: namespace.to_owned(), name: name.to_owned() };
+        self.objects.latest_object(&key).map(|stored| stored.object)
+    }
+
+    /// The stored objects of a kind of Kubernetes itself, in a namespace or in all.
+    pub(super) fn all(&self, plural: &str, namespace: Option<&str>) -> Result<Vec<Arc<Value>>, Refusal> {
+        let mut found: Vec<Kept> = Vec::new();
+        let listed = self.objects.each_object(plural, namespace, &mut |kept| found.push(kept.clone()));
+        listed.map_err(|error| Refusal::internal(error.to_string()))?;
+        Ok(found.iter().map(|kept| kept.object.values()).collect())
+    }
+
+    /// Whether the pod is the image of one that a kubelet runs by itself.
+    pub(super) fn is_mirror_pod(&self) -> bool {
+        pods::is_mirror(self.object())
+    }
+}

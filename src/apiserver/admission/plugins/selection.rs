@@ -1,0 +1,193 @@
+//! Which plugins are on.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use admit_apimachinery::go;
+
+use super::{CHAIN, Plugin, Request};
+use crate::status::Refusal;
+
+/// Plugins that are on by default and whose place is in other modules.
+const ELSEWHERE: [&str; 4] = [MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS];
+pub(in crate::admission) const MUTATING_POLICIES: &str = "MutatingAdmissionPolicy";
+pub(in crate::admission) const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
+pub(in crate::admission) const VALIDATING_POLICIES: &str = "ValidatingAdmissionPolicy";
+pub(in crate::admission) const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
+
+/// Names that kube-apiserver knows and this server does not run: it can only leave them off. Those of the second line are
+/// on in a cluster.
+const NOT_BUILT: &[&str] = &[
+    "AlwaysAdmit",
+    "AlwaysDeny",
+    "AlwaysPullImages",
+    "DenyServiceExternalIPs",
+    "EventRateLimit",
+    "ExtendedResourceToleration",
+    "ImagePolicyWebhook",
+    "LimitPodHardAntiAffinityTopology",
+    "NamespaceAutoProvision",
+    "NamespaceExists",
+    "NodeRestriction",
+    "OwnerReferencesPermissionEnforcement",
+    "PodNodeSelector",
+    "PodTolerationRestriction",
+    "ClusterTrustBundleAttest",
+    "JobValidation",
+    "NodeDeclaredFeatureValidator",
+    "PodGroupWorkloadExists",
+    "PodResizeValidator",
+    "PodTopologyLabels",
+];
+
+/// The admission plugins that a server runs: those that are on by default in kube-apiserver, unless they are disabled.
+///
+/// ```
+/// use admit_apiserver::AdmissionPlugins;
+///
+/// // As envtest starts a server: Pods need no ServiceAccount.
+/// let plugins = AdmissionPlugins::new([""; 0], ["ServiceAccount"]).unwrap();
+/// assert!(!plugins.is_enabled("ServiceAccount") && plugins.is_enabled("Priority"));
+/// assert!(AdmissionPlugins::new([""; 0], ["ServiceAcount"]).is_err());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AdmissionPlugins {
+    disabled: BTreeSet<&'static str>,
+}
+
+/// Why plugins cannot be chosen so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PluginError {
+    /// No plugin has the name that was given to the option.
+    Unknown { option: &'static str, name: String },
+    /// Names that are to be both on and off.
+    Overlapped(Vec<String>),
+    /// A plugin of kube-apiserver's that this server cannot turn on.
+    NotBuilt(String),
+}
+
+impl AdmissionPlugins {
+    /// Those that are on by default with `enabled` ones and without `disabled` ones, as the options
+    /// `--enable-admission-plugins` and `--disable-admission-plugins` of kube-apiserver say it.
+    ///
+    /// # Errors
+    /// For names of no plugin, for those that are in both lists, and for plugins that cannot be turned on here.
+    pub fn new<E, D>(
+        enabled: impl IntoIterator<Item = E>,
+        disabled: impl IntoIterator<Item = D>,
+    ) -> Result<Self, PluginError>
+    where
+        E: AsRef<str>,
+        D: AsRef<str>,
+    {
+        let enabled = known("enable-admission-plugins", enabled)?;
+        let disabled = known("disable-admission-plugins", disabled)?;
+        let both: Vec<String> = enabled.intersection(&disabled).map(|&name| name.to_owned()).collect();
+        if !both.is_empty() {
+            return Err(PluginError::Overlapped(both));
+        }
+        if let Some(name) = enabled.iter().find(|name| NOT_BUILT.contains(name)) {
+            return Err(PluginError::NotBuilt((*name).to_owned()));
+        }
+        Ok(Self { disabled })
+    }
+
+    /// Whether the plugin of this name runs.
+    #[must_use]
+    pub fn is_enabled(&self, name: &str) -> bool {
+        run().any(|known| known == name) && !self.disabled.contains(name)
+    }
+
+    fn enabled(&self) -> impl Iterator<Item = &'static Plugin> {
+        CHAIN.iter().filter(|plugin| !self.disabled.contains(plugin.name))
+    }
+
+    /// Lets each plugin change the object.
+    pub(in crate::admission) fn mutate(&self, request: &mut Request<'_>) -> Result<(), Refusal> {
+        self.enabled().filter_map(|plugin| plugin.mutate).try_for_each(|mutate| mutate(request))
+    }
+
+    /// Asks each plugin whether the object may be written.
+    pub(in crate::admission) fn validate(&self, request: &Request<'_>) -> Result<(), Refusal> {
+        self.enabled().filter_map(|plugin| plugin.validate).try_for_each(|validate| validate(request))
+    }
+}
+
+/// Names of plugins that run unless they are disabled.
+fn run() -> impl Iterator<Item = &'static str> {
+    CHAIN.iter().map(|plugin| plugin.name).chain(ELSEWHERE)
+}
+
+fn known<N: AsRef<str>>(
+    option: &'static str,
+    names: impl IntoIterator<Item = N>,
+) -> Result<BTreeSet<&'static str>, PluginError> {
+    let found = names.into_iter().map(|name| {
+        let name = name.as_ref();
+        let mut all = run().chain(NOT_BUILT.iter().copied());
+        all.find(|known| *known == name).ok_or_else(|| PluginError::Unknown { option, name: name.to_owned() })
+    });
+    found.collect()
+}
+
+impl fmt::Display for PluginError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { option, name } => {
+                write!(f, "{option} plugin {} is unknown", go::quote(name))?;
+            }
+            Self::Overlapped(names) => {
+                let names = names.join(" ");
+                return write!(
+                    f,
+                    "[{names}] in enable-admission-plugins and disable-admission-plugins overlapped"
+                );
+            }
+            Self::NotBuilt(name) => {
+                write!(f, "enable-admission-plugins plugin {} is not part of this server", go::quote(name))?;
+            }
+        }
+        write!(
+            f,
+            "; those that it has: {}",
+            run().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+        )
+    }
+}
+
+impl std::error::Error for PluginError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: [&str; 0] = [];
+
+    #[test]
+    fn plugins_are_named_as_kube_apiserver_names_them() {
+        let chosen = AdmissionPlugins::new(["Priority"], ["ServiceAccount", "NodeRestriction"]).unwrap();
+        assert!(chosen.is_enabled("Priority") && chosen.is_enabled("ValidatingAdmissionWebhook"));
+        assert!(!chosen.is_enabled("ServiceAccount") && !chosen.is_enabled("NodeRestriction"));
+        assert_eq!(AdmissionPlugins::new(NONE, NONE), Ok(AdmissionPlugins::default()));
+    }
+
+    #[test]
+    fn names_that_cannot_be_had_are_refused_with_the_list() {
+        let told = |enabled: &[&str], disabled: &[&str]| {
+            AdmissionPlugins::new(enabled, disabled).unwrap_err().to_string()
+        };
+        let unknown = told(&[], &["Priorty"]);
+        assert!(
+            unknown
+                .starts_with("disable-admission-plugins plugin \"Priorty\" is unknown; those that it has: ")
+        );
+        assert!(unknown.contains("NamespaceLifecycle, Priority, ServiceAccount, "), "{unknown}");
+        let missing = told(&["AlwaysPullImages"], &[]);
+        let says = "enable-admission-plugins plugin \"AlwaysPullImages\" is not part of this server; ";
+        assert!(missing.starts_with(says), "{missing}");
+        assert_eq!(
+            told(&["Priority"], &["Priority"]),
+            "[Priority] in enable-admission-plugins and disable-admission-plugins overlapped"
+        );
+    }
+}

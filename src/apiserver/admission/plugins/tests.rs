@@ -1,0 +1,145 @@
+//! Runs one plugin over objects that lie in a store.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use serde_json::{Value, json};
+
+use super::{Plugin, Request};
+use crate::admission::review::Review;
+use crate::call::Call;
+use crate::clock::Clock;
+use crate::conversion::Conversions;
+use crate::identity::Identity;
+use crate::object;
+use crate::objects::Objects;
+use crate::resources::{ResourceTable, Scope, Subresource, builtin_rows};
+use crate::status::Refusal;
+use crate::store::{Expect, Kept, Key, Range, Store, StoreError, Stored};
+use crate::warning::Warnings;
+
+/// An object and the plural of its resource.
+pub(super) type Placed = (&'static str, Value);
+
+#[derive(Debug)]
+struct Cluster {
+    store: Store,
+    resources: Arc<ResourceTable>,
+}
+
+impl Objects for Cluster {
+    fn object(&self, key: &Key) -> Option<Kept> {
+        self.store.kept(key)
+    }
+
+    fn latest_object(&self, key: &Key) -> Option<Stored> {
+        self.store.latest(key)
+    }
+
+    fn each_object(
+        &self,
+        storage_key: &str,
+        namespace: Option<&str>,
+        each: &mut dyn FnMut(&Kept),
+    ) -> Result<(), StoreError> {
+        let range = Range { namespace, ..Range::default() };
+        let mut take = |kept: &Kept| {
+            each(kept);
+            false
+        };
+        self.store.list(storage_key, range, 0, &mut take).map(drop)
+    }
+
+    fn resources(&self) -> Arc<ResourceTable> {
+        Arc::clone(&self.resources)
+    }
+}
+
+/// A pod of one container, in the namespace `n`.
+pub(super) fn pod() -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "n"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}})
+}
+
+/// The member at this path, null when it is not there yet.
+pub(super) fn beside<'o>(object: &'o mut Value, pointer: &str) -> &'o mut Value {
+    let (path, last) = pointer.rsplit_once('/').unwrap();
+    let owner = if path.is_empty() { object } else { object.pointer_mut(path).unwrap() };
+    object::map_of(owner).entry(last).or_insert(Value::Null)
+}
+
+/// What is asked of a plugin.
+pub(super) struct Asked<'a> {
+    pub(super) plural: &'a str,
+    pub(super) subresource: Option<Subresource>,
+    pub(super) object: &'a Value,
+    pub(super) old: Option<&'a Value>,
+    pub(super) stored: &'a [Placed],
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn create(plural: &'a str, object: &'a Value, stored: &'a [Placed]) -> Self {
+        Self { plural, subresource: None, object, old: None, stored }
+    }
+
+    /// The changed object, if the plugin changes it, and the warnings that it gives.
+    pub(super) fn of(&self, plugin: &Plugin) -> Result<(Option<Value>, Vec<String>), Refusal> {
+        let cluster =
+            Cluster { store: Store::in_memory(), resources: Arc::new(ResourceTable::new(builtin_rows(), 1)) };
+        for (plural, object) in self.stored {
+            let (namespace, name) = (object::namespace(object).to_owned(), object::name(object).to_owned());
+            let key = Key { resource: (*plural).into(), namespace, name };
+            block_on(cluster.store.put(&key, Expect::Absent, object.clone())).unwrap();
+        }
+        let info = builtin_rows().into_iter().find(|info| info.plural == self.plural).unwrap();
+        let namespaced = info.scope == Scope::Namespaced;
+        let warnings = Warnings::default();
+        let call = Call {
+            info,
+            custom: None,
+            namespace: if namespaced { "n".to_owned() } else { String::new() },
+            subresource: self.subresource,
+            identity: Identity::admin(),
+            warnings: warnings.clone(),
+            conversions: Conversions::default(),
+            clock: Clock::default(),
+            admitted: false,
+        };
+        let name = object::name(self.object);
+        let review = match self.old {
+            None => Review::create(&call, name, self.object, false, json!({})),
+            Some(old) => Review::update(&call, name, (self.object, old), false, json!({})),
+        };
+        let mut request = Request::new(&cluster, &review);
+        if let Some(mutate) = plugin.mutate {
+            mutate(&mut request)?;
+        }
+        if let Some(validate) = plugin.validate {
+            validate(&request)?;
+        }
+        Ok((request.into_changed(), warnings.take()))
+    }
+}
+
+/// What the plugin makes of a new object beside these stored ones.
+pub(super) fn mutated_beside(
+    plugin: &Plugin,
+    plural: &str,
+    object: &Value,
+    stored: &[Placed],
+) -> Result<Option<Value>, Refusal> {
+    Asked::create(plural, object, stored).of(plugin).map(|(changed, _)| changed)
+}
+
+pub(super) fn mutated(plugin: &Plugin, plural: &str, object: &Value) -> Result<Option<Value>, Refusal> {
+    mutated_beside(plugin, plural, object, &[])
+}
+
+/// The text with which the plugin refuses a new object beside these stored ones.
+pub(super) fn refused_beside(plugin: &Plugin, plural: &str, object: &Value, stored: &[Placed]) -> String {
+    mutated_beside(plugin, plural, object, stored).unwrap_err().message().to_owned()
+}
+
+pub(super) fn refused(plugin: &Plugin, plural: &str, object: &Value) -> String {
+    refused_beside(plugin, plural, object, &[])
+}

@@ -1,0 +1,125 @@
+//! What each namespace of a cluster has for its pods: the account `default`, and the ConfigMap by which they know the
+//! server. A cluster's controllers make them a moment after the namespace; here they are made before the namespace is
+//! answered, so that a pod can follow at once, and again when somebody removes them.
+
+use futures::future::{BoxFuture, join_all};
+use serde_json::{Value, json};
+
+use super::Registry;
+use crate::call::{Call, WriteOptions};
+use crate::codec::recheck;
+use crate::identity::{Identity, MASTERS};
+use crate::object;
+use crate::status::Refusal;
+use crate::store::{Key, Range};
+
+const NAMESPACES: &str = "namespaces";
+const ACCOUNTS: &str = "serviceaccounts";
+const MAPS: &str = "configmaps";
+const ACCOUNT: &str = "default";
+const ROOT_CA: &str = "kube-root-ca.crt";
+const ABOUT_ROOT_CA: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints \
+                             such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed \
+                             across distributions of Kubernetes clusters.";
+/// Who owns the fields of these objects in a cluster.
+const MANAGER: &str = "kube-controller-manager";
+
+/// Which of them are made.
+#[derive(Debug, Default)]
+pub(super) struct Accounts {
+    on: bool,
+    root_ca: Option<String>,
+}
+
+impl Accounts {
+    pub(super) fn new(on: bool, root_ca: Option<String>) -> Self {
+        Self { on, root_ca }
+    }
+
+    /// The plural, the name and the content of each object of the namespace, and the controller that makes it in a cluster.
+    fn of(&self, namespace: &str) -> Vec<(&'static str, &'static str, Value, &'static str)> {
+        let mut objects = Vec::new();
+        if self.on {
+            let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+                "metadata": {"name": ACCOUNT, "namespace": namespace}});
+            objects.push((ACCOUNTS, ACCOUNT, account, "service-account-controller"));
+            if let Some(certificate) = &self.root_ca {
+                let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+                    "name": ROOT_CA, "namespace": namespace,
+                    "annotations": {"kubernetes.io/description": ABOUT_ROOT_CA},
+                }, "data": {"ca.crt": certificate}});
+                objects.push((MAPS, ROOT_CA, map, "root-ca-cert-publisher"));
+            }
+        }
+        objects
+    }
+}
+
+impl Registry {
+    /// Makes what is missing in all namespaces.
+    pub(crate) async fn create_accounts(&self) {
+        let mut namespaces = Vec::new();
+        let mut collect = |kept: &crate::store::Kept| {
+            namespaces.push(object::name(&kept.object.head()).to_owned());
+            false
+        };
+        if let Err(error) = self.store.list(NAMESPACES, Range::default(), 0, &mut collect) {
+            tracing::error!(%error, "the namespaces cannot be listed");
+        }
+        // Written at once: a durable store then commits them together.
+        join_all(namespaces.iter().map(|namespace| self.create_accounts_of(namespace))).await;
+    }
+
+    /// What follows from the write of an object, or from its removal, for the accounts of a namespace.
+    pub(super) async fn settle_accounts(&self, call: &Call, name: &str) {
+        match (call.info.storage_key.as_str(), name) {
+            (NAMESPACES, name) => self.create_accounts_of(name).await,
+            (ACCOUNTS, ACCOUNT) | (MAPS, ROOT_CA) => self.create_accounts_of(&call.namespace).await,
+            _ => {}
+        }
+    }
+
+    /// Boxed, since it comes after a write and makes others.
+    fn create_accounts_of<'r>(&'r self, namespace: &'r str) -> BoxFuture<'r, ()> {
+        Box::pin(async move {
+            let key =
+                Key { resource: NAMESPACES.into(), namespace: String::new(), name: namespace.to_owned() };
+            let objects = self.accounts.of(namespace);
+            if objects.is_empty()
+                || self.store.latest(&key).is_none_or(|one| object::is_terminating(&one.object))
+            {
+                return;
+            }
+            for (plural, name, object, controller) in objects {
+                if let Err(refusal) = self.create_own(plural, (namespace, name), object, controller).await {
+                    tracing::warn!(%refusal, namespace, name, "not made; pods of the namespace may need it");
+                }
+            }
+        })
+    }
+
+    /// Makes an object as a controller of a cluster does, unless it is there.
+    async fn create_own(
+        &self,
+        plural: &str,
+        (namespace, name): (&str, &str),
+        object: Value,
+        controller: &str,
+    ) -> Result<(), Refusal> {
+        let served = self.served();
+        let Some(info) = served.table.find("", "v1", plural) else { return Ok(()) };
+        let account = format!("system:serviceaccount:kube-system:{controller}");
+        let identity = Identity::new(account, [MASTERS.to_owned()]);
+        // Webhooks and policies are not asked: whoever makes a namespace should not wait for a webhook that is away.
+        let call = Call { identity, ..self.own_call(info, namespace) }.admitted();
+        if self.store.latest(&call.key(name)).is_some() {
+            return Ok(());
+        }
+        let received = recheck(&call.info, None, object).map_err(|why| why.refusal(Refusal::internal))?;
+        let options = WriteOptions { manager: MANAGER.to_owned(), ..WriteOptions::own() };
+        match self.create(&call, received.object, &options).await {
+            Err(refusal) if refusal.reason() != "AlreadyExists" => Err(refusal),
+            _ => Ok(()),
+        }
+    }
+}
