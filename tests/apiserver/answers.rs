@@ -3,9 +3,9 @@
 //!
 //! A step is `{"do": "METHOD /path", "type": content type, "body": …, "status": code}` with any of `has` (JSON pointer →
 //! value), `lacks` (JSON pointers), `says` (a part of the message), `warns` (parts of the warnings, one for each) and
-//! `bodyText` in place of `body`.
+//! `bodyText` in place of `body`. `without` names an admission plugin that is off.
 
-use admit_apiserver::Server;
+use admit_apiserver::{AdmissionPlugins, Server};
 use axum::body::Body;
 use http::Request;
 use serde_json::Value;
@@ -59,7 +59,8 @@ async fn single_rules_are_those_of_the_reference() {
     let sequences = files.map(|text| serde_json::from_str::<Vec<Value>>(text).unwrap());
     let mut failed = Vec::new();
     for sequence in sequences.iter().flatten() {
-        let server = Server::builder().build().await.unwrap();
+        let plugins = AdmissionPlugins::new([""; 0], sequence["without"].as_str()).unwrap();
+        let server = Server::builder().admission_plugins(plugins).build().await.unwrap();
         for step in sequence["steps"].as_array().unwrap() {
             let found = send(&server, step).await;
             if let Err(why) = check(step, &found) {
