@@ -136,7 +136,7 @@ impl UpArgs {
 
     async fn up(mut self, shutdown: CancellationToken) -> Result<(), Fault> {
         // Everything that can be wrong with files is found before anything listens.
-        let plugins = self.plugins.chosen()?;
+        let server = Server::builder().admission_plugins(self.plugins.chosen()?);
         let notes = state::folder(&self.state_dir)?;
         let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
         let Files { definitions, set, sources, contents } = self.read(&shutdown).await?;
@@ -150,11 +150,10 @@ impl UpArgs {
         let webhook = process::listen(self.admission_listen, "--admission-listen")?;
         let addresses = Addresses { api: local(&api)?, webhook: local(&webhook)? };
 
-        let server = Server::builder()
+        let server = server
             .store(store)
             .token_key(token_key)
             .issuer(format!("https://{}", addresses.api))
-            .admission_plugins(plugins)
             .root_ca(authority.certificate_pem())
             .build()
             .await
