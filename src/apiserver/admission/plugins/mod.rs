@@ -26,11 +26,14 @@ pub(super) use self::request::Request;
 pub use self::selection::{AdmissionPlugins, PluginError};
 pub(super) use self::selection::{MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS};
 
+type Mutate = fn(&mut Request<'_>) -> Result<(), Refusal>;
+type Validate = fn(&Request<'_>) -> Result<(), Refusal>;
+
 /// A plugin that is run here.
 pub(super) struct Plugin {
     pub(super) name: &'static str,
-    pub(super) mutate: Option<fn(&mut Request<'_>) -> Result<(), Refusal>>,
-    pub(super) validate: Option<fn(&Request<'_>) -> Result<(), Refusal>>,
+    pub(super) mutate: Option<Mutate>,
+    pub(super) validate: Option<Validate>,
 }
 
 /// In upstream's order.

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::admission::plugins::tests::{beside, mutated, mutated_beside, pod, refused, refused_beside};
 
-    fn account(name: &str, rest: Value) -> (&'static str, Value) {
+    fn account(name: &str, rest: &Value) -> (&'static str, Value) {
         let mut account = json!({"metadata": {"name": name, "namespace": "n"}});
         object::map_of(&mut account).extend(rest.as_object().cloned().unwrap_or_default());
         ("serviceaccounts", account)
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn pods_get_the_token_of_their_account() {
-        let stored = [account("default", json!({"imagePullSecrets": [{"name": "pull"}]}))];
+        let stored = [account("default", &json!({"imagePullSecrets": [{"name": "pull"}]}))];
         let mut sent = pod();
         sent["spec"]["initContainers"] = json!([{"name": "i"}]);
         sent["spec"]["containers"] = json!([{"name": "a", "volumeMounts": [{"name": "x", "mountPath": "/x"}]},
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn nobody_gets_a_token_who_wants_none() {
-        let stored = [account("default", json!({"automountServiceAccountToken": false}))];
+        let stored = [account("default", &json!({"automountServiceAccountToken": false}))];
         let mut sent = pod();
         let volumes = |sent: &Value| {
             let made = mutated_beside(&PLUGIN, "pods", sent, &stored).unwrap().unwrap();
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn accounts_can_keep_pods_to_their_secrets() {
         let mut strict =
-            account("default", json!({"secrets": [{"name": "s"}], "imagePullSecrets": [{"name": "p"}]}));
+            account("default", &json!({"secrets": [{"name": "s"}], "imagePullSecrets": [{"name": "p"}]}));
         strict.1["metadata"]["annotations"] = json!({(ENFORCE): "true"});
         let told = |pointer: &str, part: Value| {
             let mut sent = pod();
@@ -341,7 +341,7 @@ mod tests {
         );
         let env = json!([{"name": "E", "valueFrom": {"secretKeyRef": {"name": "t", "key": "k"}}}]);
         assert_eq!(
-            told("/spec/containers/0/env", env.clone()),
+            told("/spec/containers/0/env", env),
             format!("container c with envVar E referencing secret.secretName=\"t\" {end} secret")
         );
         assert_eq!(
