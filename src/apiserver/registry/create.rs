@@ -78,7 +78,6 @@ impl Registry {
         if ownership == Ownership::Tracked {
             object = self.tracked(call, None, object, options).await?;
         }
-        kinds::plug_in(self, call, &mut object)?;
         let given_name = object::name(&object).to_owned();
         let review = Review::create(call, &given_name, &object, options.dry_run, options.to_value());
         if let Some(changed) = self.mutate(&review).await? {

@@ -7,7 +7,6 @@ mod job;
 mod namespace;
 mod pod;
 mod pod_defaults;
-mod priority;
 mod repeated_validation;
 mod warnings;
 
@@ -140,18 +139,6 @@ fn default_builtin(info: &ResourceInfo, object: &mut Value) {
     defaults::fill(info, object);
     if let Some(default) = strategy(info).and_then(|strategy| strategy.default) {
         default(&info.version, object);
-    }
-}
-
-/// Lets the server's own plugins complete a new object, or refuse it, before anybody else is asked.
-///
-/// # Errors
-/// The refusal of a plugin.
-pub(super) fn plug_in(objects: &dyn Objects, call: &Call, object: &mut Value) -> Result<(), Refusal> {
-    match id(&call.info) {
-        ("", "Pod") if call.subresource.is_none() => priority::admit(objects, call, object),
-        ("scheduling.k8s.io", "PriorityClass") => priority::one_usual(objects, call, object),
-        _ => Ok(()),
     }
 }
 
