@@ -47,3 +47,75 @@
 //! | `flowcontrol` | how much is done at a time, by user and in all | identity, interrupt, status |
 //! | `server` | what all requests share, and how it starts | admission, authentication, call, clock, conversion, emptied, flowcontrol, identity, logs, object, openapi, registry, status, store, warning |
 //! | `http` | paths, bodies, answers and connections | authorization, builtin, call, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, object, registry, resources, server, status, table, warning |
+
+mod admission;
+mod authentication;
+mod authorization;
+mod builtin;
+mod call;
+mod callout;
+mod cel_types;
+mod certificate;
+mod clock;
+mod codec;
+mod conversion;
+mod digest;
+mod discovery;
+mod emptied;
+mod flowcontrol;
+mod http;
+mod identity;
+mod interrupt;
+mod kinds;
+mod logs;
+mod managed_fields;
+mod object;
+mod objects;
+mod openapi;
+mod patch;
+mod registry;
+mod resources;
+mod served;
+mod server;
+mod status;
+pub mod store;
+mod table;
+mod validation;
+mod warning;
+
+pub use admission::{AdmissionPlugins, PluginError};
+pub use authentication::{TokenKey, TokenKeyError};
+pub use cel_types::BuiltinTypes;
+pub use clock::Clock;
+pub use http::serve::serve as serve_router;
+pub use identity::Identity;
+pub use logs::{LogError, LogOptions, LogStream, PodLogs};
+pub use registry::{BuiltinKinds, FromFile};
+pub use server::{Server, ServerBuilder};
+pub use status::Refusal;
+
+/// What the tests of this package look into. It is no part of the API, and changes with any commit.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::builtin::{
+        EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
+        decode, protobuf, tables,
+    };
+    pub use crate::openapi::OpenApi;
+    pub use crate::resources::{
+        PrinterColumn, ResourceInfo, ResourceTable, Scope, Subresource, builtin_rows,
+    };
+    pub use crate::table::{Include, Options, render};
+
+    /// Field ownership.
+    pub mod managed_fields {
+        pub use crate::managed_fields::{
+            ApplyError, Conflict, Conflicts, TooHeavy, Versions, Writer, managers, path, schema, typed,
+        };
+    }
+}
+
+/// The examples of the readme.
+#[cfg(doctest)]
+#[doc = include_str!("README.md")]
+struct Readme;
