@@ -90,10 +90,10 @@ pub use self::read::object::Object;
 pub use self::read::path::Path;
 pub use self::request::access::{ANSWER_FIELDS, AccessAnswers};
 pub use self::request::review::{Arena, NoReview, Review};
-pub use self::set::builtins::{Builtins, Prepared};
+pub use self::set::builtins::{Builtins, Prepared, StrategicError};
 pub use self::vap::{
-    Binding, FailurePolicy, MatchConditions, Missed, NotFoundAction, ParamRef, ParamSelector, Policy,
-    TypeWarning, Types, check_mutating, check_mutating_binding,
+    Binding, ConditionsError, ExpressionError, FailurePolicy, MatchConditions, Missed, NotFoundAction,
+    OutOfBudget, ParamRef, ParamSelector, Policy, TypeWarning, Types, check_mutating, check_mutating_binding,
 };
 
 // How evaluations are watched and ended.

@@ -1,5 +1,6 @@
 //! `strconv.ParseInt`, `ParseUint` and `Atoi` in base ten.
 
+use std::fmt;
 use std::num::IntErrorKind;
 
 use super::quote;
@@ -17,29 +18,45 @@ pub fn parse_uint(text: &str) -> Option<u64> {
     if text.starts_with('+') { None } else { text.parse().ok() }
 }
 
+/// Why a text is no number: Go's `NumError`, with its words: `strconv.Atoi: parsing "x": invalid syntax`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumberError {
+    function: &'static str,
+    text: String,
+    /// Whether it is a number, but a larger one than fits.
+    pub is_out_of_range: bool,
+}
+
+impl fmt::Display for NumberError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cause = if self.is_out_of_range { "value out of range" } else { "invalid syntax" };
+        write!(f, "strconv.{}: parsing {}: {cause}", self.function, quote(&self.text))
+    }
+}
+
+impl std::error::Error for NumberError {}
+
 /// `Atoi`.
 ///
 /// # Errors
-/// Go's text: `strconv.Atoi: parsing "x": invalid syntax`.
-pub fn atoi(text: &str) -> Result<i64, String> {
-    text.parse::<i64>().map_err(|error| {
-        let cause = match error.kind() {
-            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
-            _ => "invalid syntax",
-        };
-        format!("strconv.Atoi: parsing {}: {cause}", quote(text))
+/// The text is no number, or one that 64 bits do not hold.
+pub fn atoi(text: &str) -> Result<i64, NumberError> {
+    text.parse::<i64>().map_err(|error| NumberError {
+        function: "Atoi",
+        text: text.to_owned(),
+        is_out_of_range: matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow),
     })
 }
 
 /// `ParseUint(text, 10, 64)`.
 ///
 /// # Errors
-/// Go's text: `strconv.ParseUint: parsing "x": invalid syntax`.
-pub fn parse_uint_or_error(text: &str) -> Result<u64, String> {
-    parse_uint(text).ok_or_else(|| {
-        let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let cause = if is_number { "value out of range" } else { "invalid syntax" };
-        format!("strconv.ParseUint: parsing {}: {cause}", quote(text))
+/// The text is no number, or one that 64 bits do not hold.
+pub fn parse_uint_or_error(text: &str) -> Result<u64, NumberError> {
+    parse_uint(text).ok_or_else(|| NumberError {
+        function: "ParseUint",
+        text: text.to_owned(),
+        is_out_of_range: !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()),
     })
 }
 
@@ -51,6 +68,6 @@ mod tests {
     fn signs() {
         assert_eq!((parse_int("+5"), parse_int("-0"), parse_int("1_0")), (Some(5), Some(0), None));
         assert_eq!((parse_uint("+5"), parse_uint("-5"), parse_uint("5")), (None, None, Some(5)));
-        assert_eq!(atoi("x").unwrap_err(), r#"strconv.Atoi: parsing "x": invalid syntax"#);
+        assert_eq!(atoi("x").unwrap_err().to_string(), r#"strconv.Atoi: parsing "x": invalid syntax"#);
     }
 }

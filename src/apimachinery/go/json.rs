@@ -10,11 +10,15 @@ use super::float;
 /// The bytes that `encoding/json` reads from a text: base64 in its padded standard form, line breaks passed over.
 ///
 /// # Errors
-/// Go's complaint about the first byte that is out of place.
-pub fn bytes(text: &str) -> Result<Vec<u8>, String> {
-    base64::decode(text, Alphabet::Standard, Padding::Required)
-        .map_err(|at| format!("illegal base64 data at input byte {at}"))
+/// A byte is out of place.
+pub fn bytes(text: &str) -> Result<Vec<u8>, CorruptInput> {
+    base64::decode(text, Alphabet::Standard, Padding::Required).map_err(CorruptInput)
 }
+
+/// Where a text stops to be base64, in the words of Go's `CorruptInputError`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("illegal base64 data at input byte {0}")]
+pub struct CorruptInput(pub usize);
 
 /// `%v` of a decoded JSON number.
 #[must_use]

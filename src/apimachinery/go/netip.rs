@@ -1,5 +1,6 @@
 //! `netip.ParseAddr` and `netip.ParsePrefix`, with their errors.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::quote;
@@ -13,7 +14,55 @@ pub struct Zoned {
     pub has_zone: bool,
 }
 
-/// Why a text is no address: a message and the rest of the text where the trouble starts.
+/// Why a text is no address, in Go's words: `ParseAddr("1.2.3"): IPv4 address too short`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddressError {
+    text: String,
+    message: &'static str,
+    /// The rest of the text where the trouble starts; empty where Go does not show it.
+    at: String,
+}
+
+impl fmt::Display for AddressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ParseAddr({}): {}", quote(&self.text), self.message)?;
+        if self.at.is_empty() { Ok(()) } else { write!(f, " (at {})", quote(&self.at)) }
+    }
+}
+
+impl std::error::Error for AddressError {}
+
+/// Why a text is no address with a prefix length, in Go's words: `netip.ParsePrefix("10.0.0.0"): no '/'`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("netip.ParsePrefix({}): {cause}", quote(.text))]
+pub struct PrefixError {
+    text: String,
+    /// What is wrong with it.
+    #[source]
+    pub cause: PrefixProblem,
+}
+
+/// What may be wrong with an address with a prefix length.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PrefixProblem {
+    /// There is no length.
+    #[error("no '/'")]
+    NoSlash,
+    /// What stands before the slash is no address.
+    #[error(transparent)]
+    Address(AddressError),
+    /// The address has a zone.
+    #[error("IPv6 zones cannot be present in a prefix")]
+    Zone,
+    /// What stands after the slash is no number.
+    #[error("bad bits after slash: {}", quote(.0))]
+    Length(String),
+    /// The address does not have that many bits.
+    #[error("prefix length out of range")]
+    TooLong,
+}
+
+/// A message and the rest of the text where the trouble starts.
 struct Problem<'t> {
     message: &'static str,
     at: &'t str,
@@ -24,9 +73,8 @@ type Parsed<'t, T> = Result<T, Problem<'t>>;
 /// Reads an address.
 ///
 /// # Errors
-///
-/// Go's text: `ParseAddr("1.2.3"): IPv4 address too short`.
-pub fn parse_address(text: &str) -> Result<Zoned, String> {
+/// The text is no address.
+pub fn parse_address(text: &str) -> Result<Zoned, AddressError> {
     let parsed = match text.find(['.', ':', '%']).and_then(|at| text.get(at..)) {
         Some(rest) if rest.starts_with('.') => {
             parse_v4(text).map(|address| Zoned { address: address.into(), has_zone: false })
@@ -35,33 +83,36 @@ pub fn parse_address(text: &str) -> Result<Zoned, String> {
         Some(_) => Err(Problem { message: "missing IPv6 address", at: "" }),
         None => Err(Problem { message: "unable to parse IP", at: "" }),
     };
-    parsed.map_err(|Problem { message, at }| {
-        let place = if at.is_empty() { String::new() } else { format!(" (at {})", quote(at)) };
-        format!("ParseAddr({}): {message}{place}", quote(text))
+    parsed.map_err(|Problem { message, at }| AddressError {
+        text: text.to_owned(),
+        message,
+        at: at.to_owned(),
     })
 }
 
 /// Reads an address with a prefix length, of which bits past the prefix may be set.
 ///
 /// # Errors
-///
-/// Go's text: `netip.ParsePrefix("10.0.0.0"): no '/'`.
-pub fn parse_prefix(text: &str) -> Result<(IpAddr, u8), String> {
-    let fail = |cause: String| format!("netip.ParsePrefix({}): {cause}", quote(text));
-    let (address, bits) = text.rsplit_once('/').ok_or_else(|| fail("no '/'".to_owned()))?;
-    let parsed = parse_address(address).map_err(fail)?;
+/// The address or the length is none, or they do not go together.
+pub fn parse_prefix(text: &str) -> Result<(IpAddr, u8), PrefixError> {
+    parse_prefix_parts(text).map_err(|cause| PrefixError { text: text.to_owned(), cause })
+}
+
+fn parse_prefix_parts(text: &str) -> Result<(IpAddr, u8), PrefixProblem> {
+    let (address, bits) = text.rsplit_once('/').ok_or(PrefixProblem::NoSlash)?;
+    let parsed = parse_address(address).map_err(PrefixProblem::Address)?;
     if parsed.has_zone {
-        return Err(fail("IPv6 zones cannot be present in a prefix".to_owned()));
+        return Err(PrefixProblem::Zone);
     }
     let well_formed = bits.bytes().all(|b| b.is_ascii_digit()) && (bits == "0" || !bits.starts_with('0'));
     let length = if well_formed { bits.parse::<i64>().ok() } else { None };
-    let length = length.ok_or_else(|| fail(format!("bad bits after slash: {}", quote(bits))))?;
+    let length = length.ok_or_else(|| PrefixProblem::Length(bits.to_owned()))?;
     let greatest = if parsed.address.is_ipv4() { 32 } else { 128 };
     u8::try_from(length)
         .ok()
         .filter(|length| *length <= greatest)
         .map(|length| (parsed.address, length))
-        .ok_or_else(|| fail("prefix length out of range".to_owned()))
+        .ok_or(PrefixProblem::TooLong)
 }
 
 fn parse_v4(text: &str) -> Parsed<'_, Ipv4Addr> {
@@ -241,7 +292,7 @@ mod tests {
             ("1::2::3", r#"ParseAddr("1::2::3"): multiple :: in address (at ":3")"#),
             ("1:", r#"ParseAddr("1:"): colon must be followed by more characters (at ":")"#),
         ] {
-            assert_eq!(parse_address(text).unwrap_err(), error);
+            assert_eq!(parse_address(text).unwrap_err().to_string(), error);
         }
     }
 }

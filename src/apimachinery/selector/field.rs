@@ -11,11 +11,30 @@ pub struct FieldTerm {
     pub equal: bool,
 }
 
+/// Why a text is no field selector, in the words of Kubernetes' parser.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FieldSelectorError {
+    /// A term has no operator.
+    #[error("invalid selector: '{text}'; can't understand '{term}'")]
+    Term {
+        /// All of it.
+        text: String,
+        /// The part without an operator.
+        term: String,
+    },
+    /// A backslash stands before a character that needs none, or at the end.
+    #[error("invalid field selector: invalid escape sequence: \\{}", .0.map(String::from).unwrap_or_default())]
+    Escape(Option<char>),
+    /// A comma or an equals sign stands in a value without a backslash. Go prints the rune as the number that it is.
+    #[error("invalid field selector: unescaped character in value: {}", u32::from(*.0))]
+    Unescaped(char),
+}
+
 /// Reads a text such as `metadata.name=a,spec.nodeName!=`.
 ///
 /// # Errors
-/// The sentence of Kubernetes' parser.
-pub fn field_terms(text: &str) -> Result<Vec<FieldTerm>, String> {
+/// The text is no field selector.
+pub fn field_terms(text: &str) -> Result<Vec<FieldTerm>, FieldSelectorError> {
     let mut terms = Vec::new();
     for part in split_terms(text) {
         if part.is_empty() {
@@ -26,7 +45,7 @@ pub fn field_terms(text: &str) -> Result<Vec<FieldTerm>, String> {
             .filter_map(|(operator, equal)| part.find(operator).map(|at| (at, operator, equal)))
             .min_by_key(|(at, operator, _)| (*at, std::cmp::Reverse(operator.len())));
         let Some((at, operator, equal)) = split else {
-            return Err(format!("invalid selector: '{text}'; can't understand '{part}'"));
+            return Err(FieldSelectorError::Term { text: text.to_owned(), term: part });
         };
         let path = part.get(..at).unwrap_or_default().to_owned();
         let value = unescaped(part.get(at.saturating_add(operator.len())..).unwrap_or_default())?;
@@ -54,23 +73,16 @@ fn split_terms(text: &str) -> Vec<String> {
     parts
 }
 
-fn unescaped(text: &str) -> Result<String, String> {
+fn unescaped(text: &str) -> Result<String, FieldSelectorError> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         match c {
             '\\' => match chars.next() {
                 Some(next @ ('\\' | ',' | '=')) => out.push(next),
-                Some(other) => {
-                    return Err(format!("invalid field selector: invalid escape sequence: \\{other}"));
-                }
-                None => return Err("invalid field selector: invalid escape sequence: \\".to_owned()),
+                other => return Err(FieldSelectorError::Escape(other)),
             },
-            ',' | '=' => {
-                // Go prints the rune as the number that it is.
-                let rune = u32::from(c);
-                return Err(format!("invalid field selector: unescaped character in value: {rune}"));
-            }
+            ',' | '=' => return Err(FieldSelectorError::Unescaped(c)),
             other => out.push(other),
         }
     }

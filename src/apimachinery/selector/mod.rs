@@ -7,7 +7,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-pub use field::{FieldTerm, field_terms};
+pub use field::{FieldSelectorError, FieldTerm, field_terms};
+pub use parse::SelectorError;
 
 /// Lists from this length on are looked up in, not gone through: a list of objects asks for each of them.
 const LONG: usize = 16;
@@ -21,7 +22,7 @@ const LONG: usize = 16;
 /// let selector = LabelSelector::parse("app in (till, shop), !old")?;
 /// assert!(selector.matches_labels_of(Some(&json!({"metadata": {"labels": {"app": "till"}}}))));
 /// assert!(!selector.matches_labels_of(None));
-/// # Ok::<(), String>(())
+/// # Ok::<(), admit_apimachinery::selector::SelectorError>(())
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct LabelSelector {
@@ -68,8 +69,8 @@ impl LabelSelector {
     /// Reads a text such as `app in (a, b), !old`; the requirements are then in the order of their keys.
     ///
     /// # Errors
-    /// The sentence of Kubernetes' parser.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// The text is no label selector.
+    pub fn parse(text: &str) -> Result<Self, SelectorError> {
         parse::requirements(text).map(Self::new)
     }
 

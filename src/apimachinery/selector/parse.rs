@@ -4,22 +4,48 @@ use super::{Requirement, SelectorOperator};
 use crate::labels;
 use crate::status::StatusCause;
 
+/// Why a text is no label selector, in the words of Kubernetes' parser.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SelectorError {
+    /// Something else should stand there.
+    #[error("found '{found}', expected: {expected}")]
+    Unexpected {
+        /// What stands there; empty at the end of the text.
+        found: String,
+        /// What could.
+        expected: &'static str,
+    },
+    /// No list follows an operator that takes one.
+    #[error("found '{0}' expected: '('")]
+    NoList(String),
+    /// A key or a value is none.
+    #[error("{0}")]
+    Invalid(StatusCause),
+    /// One requirement is wrong.
+    #[error("unable to parse requirement: {0}")]
+    Requirement(Box<SelectorError>),
+}
+
 /// The requirements in the order of their keys.
 ///
 /// # Errors
-/// The parser's sentence.
-pub(super) fn requirements(text: &str) -> Result<Vec<Requirement>, String> {
+/// As [`LabelSelector::parse`](super::LabelSelector::parse).
+pub(super) fn requirements(text: &str) -> Result<Vec<Requirement>, SelectorError> {
     Parser { rest: text.trim_start() }.requirements()
 }
 
-fn check(requirement: &Requirement) -> Result<(), String> {
+fn check(requirement: &Requirement) -> Result<(), SelectorError> {
     if let Some(why) = labels::in_one(&labels::key(&requirement.key)) {
-        return Err(StatusCause::invalid("<nil>", &requirement.key.as_str().into(), &why).to_string());
+        return Err(SelectorError::Invalid(StatusCause::invalid(
+            "<nil>",
+            &requirement.key.as_str().into(),
+            &why,
+        )));
     }
     for (index, value) in requirement.values.iter().enumerate() {
         if let Some(why) = labels::in_one(&labels::value(value)) {
             let field = format!("values[{index}][{}]", requirement.key);
-            return Err(StatusCause::invalid(field, &value.as_str().into(), &why).to_string());
+            return Err(SelectorError::Invalid(StatusCause::invalid(field, &value.as_str().into(), &why)));
         }
     }
     if matches!(requirement.operator, SelectorOperator::GreaterThan | SelectorOperator::LessThan) {
@@ -27,7 +53,7 @@ fn check(requirement: &Requirement) -> Result<(), String> {
         if value.parse::<i64>().is_err() {
             let field = "values[0]";
             let why = "for 'Gt', 'Lt' operators, the value must be an integer";
-            return Err(StatusCause::invalid(field, &value.into(), why).to_string());
+            return Err(SelectorError::Invalid(StatusCause::invalid(field, &value.into(), why)));
         }
     }
     Ok(())
@@ -56,14 +82,14 @@ impl<'t> Parser<'t> {
         part
     }
 
-    fn requirements(mut self) -> Result<Vec<Requirement>, String> {
+    fn requirements(mut self) -> Result<Vec<Requirement>, SelectorError> {
         let mut requirements = Vec::new();
         while !self.peek().is_empty() {
             if self.peek() != "!" && !is_word(self.peek()) {
                 return Err(unexpected(self.peek(), "!, identifier, or 'end of string'"));
             }
             let parsed = self.requirement().and_then(|requirement| check(&requirement).map(|()| requirement));
-            requirements.push(parsed.map_err(|error| format!("unable to parse requirement: {error}"))?);
+            requirements.push(parsed.map_err(|error| SelectorError::Requirement(Box::new(error)))?);
             match self.next() {
                 "" => {}
                 "," if self.peek() == "!" || is_word(self.peek()) => {}
@@ -75,7 +101,7 @@ impl<'t> Parser<'t> {
         Ok(requirements)
     }
 
-    fn requirement(&mut self) -> Result<Requirement, String> {
+    fn requirement(&mut self) -> Result<Requirement, SelectorError> {
         let absent = self.peek() == "!";
         if absent {
             self.next();
@@ -103,15 +129,15 @@ impl<'t> Parser<'t> {
         Ok(Requirement::new(key, operator, values))
     }
 
-    fn word(&mut self) -> Result<String, String> {
+    fn word(&mut self) -> Result<String, SelectorError> {
         let part = self.next();
         if is_word(part) { Ok(part.to_owned()) } else { Err(unexpected(part, "identifier")) }
     }
 
-    fn values(&mut self) -> Result<Vec<String>, String> {
+    fn values(&mut self) -> Result<Vec<String>, SelectorError> {
         match self.next() {
             "(" => {}
-            other => return Err(format!("found '{other}' expected: '('")),
+            other => return Err(SelectorError::NoList(other.to_owned())),
         }
         let mut values = Vec::new();
         loop {
@@ -142,6 +168,6 @@ fn is_word(part: &str) -> bool {
     !part.is_empty() && !SYMBOLS.contains(&part)
 }
 
-fn unexpected(found: &str, expected: &str) -> String {
-    format!("found '{found}', expected: {expected}")
+fn unexpected(found: &str, expected: &'static str) -> SelectorError {
+    SelectorError::Unexpected { found: found.to_owned(), expected }
 }

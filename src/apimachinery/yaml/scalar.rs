@@ -28,7 +28,7 @@ pub(super) fn value(
             Err(_) => Err(YamlError::new(here, "!!binary value contains invalid base64 data")),
         },
         _ if style != ScalarStyle::Plain => Ok(text.into()),
-        _ => resolve(text).map_err(|message| YamlError::new(here, message)),
+        _ => resolve(text).map_err(|error| YamlError::new(here, error.to_string())),
     }
 }
 
@@ -46,8 +46,13 @@ pub(super) fn is_mistaken(text: &str) -> bool {
         || begins_number(text) && (is_number(&digits()) || is_base_60(text) || is_time(text))
 }
 
+/// An infinity, or what is no number.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no JSON value")]
+struct NotJson(String);
+
 /// The value of an unquoted scalar; an error where JSON has no such value.
-fn resolve(text: &str) -> Result<Value, String> {
+fn resolve(text: &str) -> Result<Value, NotJson> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),
         "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "true" | "True" | "TRUE" => {
@@ -57,7 +62,7 @@ fn resolve(text: &str) -> Result<Value, String> {
             return Ok(false.into());
         }
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf" | "-.Inf" | "-.INF" | ".nan"
-        | ".NaN" | ".NAN" => return Err(format!("`{text}` is no JSON value")),
+        | ".NaN" | ".NAN" => return Err(NotJson(text.to_owned())),
         _ => {}
     }
     if !begins_number(text) {

@@ -57,7 +57,7 @@ impl Authorization {
                     return Ok(());
                 }
                 let role = self.rules(objects).role(object);
-                role.map_err(|why| Refusal::generic(Reason::NotFound, why))?
+                role.map_err(|why| Refusal::generic(Reason::NotFound, why.to_string()))?
             }
         };
         let lacking = self.lacking(objects, call, &wanted);

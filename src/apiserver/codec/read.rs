@@ -68,7 +68,7 @@ impl fmt::Display for Unread {
 impl From<JsonError> for Unread {
     fn from(error: JsonError) -> Self {
         match error {
-            JsonError::Syntax(why) => Self::Mistake(why),
+            JsonError::Syntax(why) => Self::Mistake(why.to_string()),
             JsonError::TooHeavy(limit) => Self::TooMuch(limit.to_string()),
         }
     }

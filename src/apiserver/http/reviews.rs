@@ -99,7 +99,8 @@ fn rules_review(registry: &Registry, identity: &Identity, review: &mut Value) ->
     let mut status = json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false});
     if !granted.problems.is_empty() {
         status["incomplete"] = true.into();
-        status["evaluationError"] = granted.problems.join(", ").into();
+        let problems: Vec<String> = granted.problems.iter().map(ToString::to_string).collect();
+        status["evaluationError"] = problems.join(", ").into();
     }
     Ok(status)
 }

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use admit_policy::{Builtins, GroupVersionKind, Prepared, Reason, Status, crd};
+use admit_policy::{Builtins, GroupVersionKind, Prepared, Reason, Status, StrategicError, crd};
 use serde_json::Value;
 
 use super::kinds;
@@ -37,12 +37,12 @@ impl Builtins for BuiltinKinds {
         Some(applied(tables(), kind, manifest, live, last))
     }
 
-    fn patched(&self, object: &Value, patch: &Value) -> Option<Result<Value, String>> {
+    fn patched(&self, object: &Value, patch: &Value) -> Option<Result<Value, StrategicError>> {
         let (group, version, kind) = type_of(object);
         let kind = tables().kind(group, version, kind)?;
         let (object, patch) = (object.as_object()?, patch.as_object()?);
         let made = strategic::apply(tables(), kind, object.clone(), patch);
-        Some(made.map(Value::Object).map_err(|error| error.to_string()))
+        Some(made.map(Value::Object).map_err(|error| StrategicError(error.to_string())))
     }
 
     fn scale(&self, object: &Value, paths: Option<&crd::ScalePaths>) -> Option<Value> {

@@ -17,8 +17,8 @@ impl Selector {
     /// # Errors
     /// 400 with the parser's text, or for a field that `info` does not select by.
     pub(super) fn parse(info: &ResourceInfo, labels: &str, fields: &str) -> Result<Self, Refusal> {
-        let labels = LabelSelector::parse(labels).map_err(Refusal::bad_request)?;
-        let fields = field_terms(fields).map_err(Refusal::bad_request)?;
+        let labels = LabelSelector::parse(labels).map_err(|error| Refusal::bad_request(error.to_string()))?;
+        let fields = field_terms(fields).map_err(|error| Refusal::bad_request(error.to_string()))?;
         for term in &fields {
             if !selectable(info, &term.path) {
                 return Err(unknown_field(info, &term.path));

@@ -241,7 +241,7 @@ fn newest_version(call: &Call, name: &str, wanted: &Value, old: &Value) -> Resul
         version if version == object::resource_version(old) => Ok(()),
         version => match go::integer::parse_uint_or_error(version) {
             Ok(_) => Err(Refusal::modified(&call.info, name)),
-            Err(why) => Err(Refusal::unclassified(why)),
+            Err(why) => Err(Refusal::unclassified(why.to_string())),
         },
     }
 }

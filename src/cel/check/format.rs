@@ -1,7 +1,7 @@
 //! Format strings whose arguments are written out: whether there are as many as the clauses ask for, of types the
 //! clauses take (cel-go `ext/formatting.go`).
 
-use crate::library::extensions::format::{Clause, Piece, pieces};
+use crate::library::extensions::format::{Clause, Piece, TemplateError, pieces};
 use crate::syntax::{Entry, Expr, ExprId};
 use crate::types::{Type, runtime_name};
 
@@ -16,15 +16,15 @@ pub(super) fn validate(checked: &CheckedAst, template: &str, arguments: &[ExprId
         let clause = match piece {
             Ok(Piece::Text(_)) => continue,
             Ok(Piece::Clause { clause, .. }) => Ok(clause),
-            Err(message) => Err(message),
+            Err(error) => Err(error),
         };
         // A lone percent sign at the end is told before an argument is looked for.
-        let ends_early = matches!(&clause, Err(message) if message == "unexpected end of string");
+        let ends_early = matches!(clause, Err(TemplateError::Ends));
         let argument = match arguments.get(clauses) {
             None if !ends_early => return Err((None, format!("index {clauses} out of range"))),
             argument => argument,
         };
-        let clause = clause.map_err(|message| (None, message))?;
+        let clause = clause.map_err(|error| (None, error.to_string()))?;
         clauses = clauses.saturating_add(1);
         if let Some(bad) = argument.and_then(|argument| unsuited(checked, clause, *argument)) {
             let name = runtime_name(checked.type_of(bad));

@@ -263,7 +263,7 @@ impl Reader {
             && let Err(problem) = go::json::bytes(bundle)
         {
             let at = at.path.child("caBundle");
-            self.errors.push(FieldError::invalid(at, bundle.as_str(), problem));
+            self.errors.push(FieldError::invalid(at, bundle.as_str(), problem.to_string()));
         }
         Some(WebhookClient { url: self.optional_text(at, "url"), service, ca_bundle })
     }

@@ -21,49 +21,77 @@ pub struct Resolved<'s> {
     pub schema: Option<&'s Schema>,
 }
 
+/// Why a path leads nowhere, in the API server's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FieldPathError {
+    #[error("unexpected end of JSON path")]
+    End,
+    /// `['name']` stands where it may not.
+    #[error("array notation is not allowed")]
+    Subscript,
+    /// A step begins with something else.
+    #[error("expected [ or . but got: {0}")]
+    NoStep(String),
+    /// A bracket is not closed.
+    #[error("expected ] but got {0}")]
+    OpenBracket(String),
+    /// What stands in brackets is no text.
+    #[error("expected single quoted string but got {0}")]
+    Unquoted(String),
+    /// A backslash stands before a character that it means nothing with.
+    #[error("invalid string literal: invalid escape char \\{0}")]
+    Escape(char),
+    /// The schema has no such field.
+    #[error("does not refer to a valid field")]
+    Nowhere,
+}
+
 /// Resolves a path.
 ///
 /// # Errors
-/// What is wrong with it, in the API server's words.
-pub fn resolve<'s>(path: &str, schema: &'s Schema, subscripts: Subscripts) -> Result<Resolved<'s>, String> {
+/// What is wrong with it.
+pub fn resolve<'s>(
+    path: &str,
+    schema: &'s Schema,
+    subscripts: Subscripts,
+) -> Result<Resolved<'s>, FieldPathError> {
     let mut tokens = Tokens { rest: path };
     let mut found = Resolved { text: Path::Nil.to_string(), root: String::new(), schema: Some(schema) };
     let mut steps = 0_usize;
     while let Some(token) = tokens.next() {
         let name = match token {
-            "." => tokens.next().ok_or("unexpected end of JSON path")?.to_owned(),
+            "." => tokens.next().ok_or(FieldPathError::End)?.to_owned(),
             "[" if subscripts == Subscripts::Forbidden => {
-                return Err("array notation is not allowed".to_owned());
+                return Err(FieldPathError::Subscript);
             }
             "[" => {
-                let quoted = tokens.next().ok_or("unexpected end of JSON path")?;
+                let quoted = tokens.next().ok_or(FieldPathError::End)?;
                 unquote(quoted)?
             }
-            other => return Err(format!("expected [ or . but got: {other}")),
+            other => return Err(FieldPathError::NoStep(other.to_owned())),
         };
         step(&mut found, &name, steps == 0)?;
         steps = steps.saturating_add(1);
         if token == "[" {
             match tokens.next() {
-                None => return Err("unexpected end of JSON path".to_owned()),
+                None => return Err(FieldPathError::End),
                 Some("]") => {}
-                Some(other) => return Err(format!("expected ] but got {other}")),
+                Some(other) => return Err(FieldPathError::OpenBracket(other.to_owned())),
             }
         }
     }
     Ok(found)
 }
 
-fn step(found: &mut Resolved<'_>, name: &str, first: bool) -> Result<(), String> {
-    const NOWHERE: &str = "does not refer to a valid field";
-    let schema = found.schema.ok_or(NOWHERE)?;
+fn step(found: &mut Resolved<'_>, name: &str, first: bool) -> Result<(), FieldPathError> {
+    let schema = found.schema.ok_or(FieldPathError::Nowhere)?;
     let named = !schema.properties.is_empty();
     let next = if named {
-        Some(schema.properties.get(name).ok_or(NOWHERE)?)
+        Some(schema.properties.get(name).ok_or(FieldPathError::Nowhere)?)
     } else if schema.additional_properties.is_some() {
         schema.additional_schema()
     } else {
-        return Err(NOWHERE.to_owned());
+        return Err(FieldPathError::Nowhere);
     };
     let before = if first { Path::Nil } else { Path::Root(&found.text) };
     let text = if named { before.child(name) } else { before.key(name) }.to_string();
@@ -105,9 +133,9 @@ impl<'p> Iterator for Tokens<'p> {
 }
 
 /// The text of a single-quoted string.
-fn unquote(token: &str) -> Result<String, String> {
+fn unquote(token: &str) -> Result<String, FieldPathError> {
     let inner = token.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
-    let inner = inner.ok_or_else(|| format!("expected single quoted string but got {token}"))?;
+    let inner = inner.ok_or_else(|| FieldPathError::Unquoted(token.to_owned()))?;
     let mut text = String::new();
     let mut chars = inner.chars();
     while let Some(c) = chars.next() {
@@ -125,7 +153,7 @@ fn unquote(token: &str) -> Result<String, String> {
             Some('v') => '\x0b',
             Some('\'') => '\'',
             Some('\\') | None => '\\',
-            Some(other) => return Err(format!("invalid string literal: invalid escape char \\{other}")),
+            Some(other) => return Err(FieldPathError::Escape(other)),
         });
     }
     Ok(text)

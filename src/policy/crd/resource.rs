@@ -283,16 +283,16 @@ fn scale_errors(scale: &ScalePaths, object: &Value, status: bool, errors: &mut F
         }
     }
     if let Some(path) = &scale.label_selector
-        && let Err(detail) = nested(object, path, "string", Value::is_string)
+        && let Err(error) = nested(object, path, "string", Value::is_string)
     {
-        errors.push(FieldError::invalid(path, "", detail));
+        errors.push(FieldError::invalid(path, "", error.to_string()));
     }
 }
 
 fn replicas_error(path: &str, object: &Value) -> Option<FieldError> {
     const MAX: i64 = 2_147_483_647;
     match nested(object, path, "int64", Value::is_i64) {
-        Err(detail) => Some(FieldError::invalid(path, 0_i64, detail)),
+        Err(error) => Some(FieldError::invalid(path, 0_i64, error.to_string())),
         Ok(value) => match value.and_then(Value::as_i64) {
             Some(count) if count < 0 => {
                 Some(FieldError::invalid(path, count, "should be a non-negative integer"))
@@ -306,14 +306,30 @@ fn replicas_error(path: &str, object: &Value) -> Option<FieldError> {
     }
 }
 
-/// The value at a dotted path; the error is Go's accessor's, for a value of another type on the way or at the end.
+/// A value of another type on the way to a field, or in it, in the words of Go's accessors.
+#[derive(Debug, thiserror::Error)]
+#[error(".{path} accessor error: {found} is of the type {found_type}, expected {expected}")]
+struct AccessorError {
+    path: String,
+    found: String,
+    found_type: &'static str,
+    expected: &'static str,
+}
+
+/// The value at a dotted path.
 fn nested<'v>(
     object: &'v Value,
     path: &str,
-    expected: &str,
+    expected: &'static str,
     fits: impl Fn(&Value) -> bool,
-) -> Result<Option<&'v Value>, String> {
+) -> Result<Option<&'v Value>, AccessorError> {
     let steps = path.strip_prefix('.').unwrap_or(path);
+    let wrong = |value: &Value, expected: &'static str| AccessorError {
+        path: steps.to_owned(),
+        found: plain(value),
+        found_type: go_type(value),
+        expected,
+    };
     let mut at = object;
     for step in steps.split('.') {
         match at {
@@ -322,19 +338,10 @@ fn nested<'v>(
                 None => return Ok(None),
             },
             Value::Null => return Ok(None),
-            other => {
-                return Err(format!(
-                    ".{steps} accessor error: {} is of the type {}, expected map[string]interface{{}}",
-                    plain(other),
-                    go_type(other)
-                ));
-            }
+            other => return Err(wrong(other, "map[string]interface{}")),
         }
     }
-    if fits(at) {
-        return Ok(Some(at));
-    }
-    Err(format!(".{steps} accessor error: {} is of the type {}, expected {expected}", plain(at), go_type(at)))
+    if fits(at) { Ok(Some(at)) } else { Err(wrong(at, expected)) }
 }
 
 /// A value as Go prints it without quotes.

@@ -10,6 +10,7 @@ use std::fmt;
 
 use json_patch::PatchOperation;
 use serde_json::Value;
+use thiserror::Error;
 
 use self::document::Document;
 use crate::deadline::checkpoint;
@@ -67,16 +68,23 @@ pub enum PatchErrorKind {
     CopiesTooLarge { copied: usize, limit: usize },
 }
 
+/// Why a value is no JSON patch.
+#[derive(Debug, Error)]
+pub(crate) enum NoPatch {
+    #[error("must be a list of operations, each with `op` and `path`")]
+    NoList,
+    #[error("operation {index}: {error}")]
+    Operation { index: usize, error: serde_json::Error },
+}
+
 /// Reads a JSON patch.
 ///
 /// # Errors
 /// What is wrong with the first operation that is none.
-pub(crate) fn decode(operations: &Value) -> Result<json_patch::Patch, String> {
-    let Value::Array(list) = operations else {
-        return Err("must be a list of operations, each with `op` and `path`".to_owned());
-    };
+pub(crate) fn decode(operations: &Value) -> Result<json_patch::Patch, NoPatch> {
+    let Value::Array(list) = operations else { return Err(NoPatch::NoList) };
     let operation = |(index, operation): (usize, &Value)| {
-        serde_json::from_value(operation.clone()).map_err(|error| format!("operation {index}: {error}"))
+        serde_json::from_value(operation.clone()).map_err(|error| NoPatch::Operation { index, error })
     };
     Ok(json_patch::Patch(list.iter().enumerate().map(operation).collect::<Result<_, _>>()?))
 }
@@ -129,8 +137,8 @@ pub fn text_len(value: &Value) -> usize {
 ///
 /// # Errors
 /// Why it does not apply. Nothing is left of `target` then.
-pub(crate) fn apply(target: &mut Value, patch: &json_patch::Patch) -> Result<(), String> {
-    *target = patched(target.take(), patch, Replacing::Existing).map_err(|error| error.to_string())?;
+pub(crate) fn apply(target: &mut Value, patch: &json_patch::Patch) -> Result<(), PatchError> {
+    *target = patched(target.take(), patch, Replacing::Existing)?;
     Ok(())
 }
 
@@ -138,9 +146,8 @@ pub(crate) fn apply(target: &mut Value, patch: &json_patch::Patch) -> Result<(),
 ///
 /// # Errors
 /// Why it does not apply. Nothing is left of `target` then.
-pub(crate) fn apply_as_server(target: &mut Value, patch: &json_patch::Patch) -> Result<(), String> {
-    *target = patched(target.take(), patch, Replacing::OrAdding)
-        .map_err(|error| format!("operation {} at {}: {}", error.operation, error.path, error.kind))?;
+pub(crate) fn apply_as_server(target: &mut Value, patch: &json_patch::Patch) -> Result<(), PatchError> {
+    *target = patched(target.take(), patch, Replacing::OrAdding)?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use admit_cel::{Node, ReadLimits};
 use bumpalo::Bump;
 use serde_json::{Map, Value};
 
-use crate::read::json::{self, JsonError, Repeats};
+use crate::read::json::{self, JsonError, Repeats, SyntaxError};
 use crate::read::object::Object;
 
 /// The memory that a text is parsed into, freed together with everything that was read into it.
@@ -41,7 +41,7 @@ pub struct Review<'d> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum NoReview {
     /// In the words of Go's `encoding/json`.
-    Syntax(String),
+    Syntax(SyntaxError),
     /// It may be sound, and holds more than is taken.
     TooMuch(String),
     /// Fields that stand twice or more in one object; at least one.

@@ -17,7 +17,7 @@ pub trait Builtins: Sync + Debug {
 
     /// What a strategic merge patch makes of `object`, or why it cannot be applied; none where nothing is known of the
     /// kind.
-    fn patched(&self, object: &Value, patch: &Value) -> Option<Result<Value, String>>;
+    fn patched(&self, object: &Value, patch: &Value) -> Option<Result<Value, StrategicError>>;
 
     /// The Scale of an object: of a custom resource by the paths of its definition; none where objects of the kind are
     /// not scaled.
@@ -29,6 +29,11 @@ pub trait Builtins: Sync + Debug {
     /// The kind of a resource, the first where a group or version of `*` leaves several; none where nothing is known of it.
     fn kind_of(&self, group: &str, version: &str, resource: &str) -> Option<GroupVersionKind>;
 }
+
+/// Why a server does not apply a strategic merge patch, in its words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StrategicError(pub String);
 
 /// An object on its way to the policies.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use bumpalo::Bump;
 use serde_json::Value;
 
 use super::authorizer::{Answers, HostAuthorizer};
-use super::evaluate;
+use super::evaluate::{self, ConditionsError};
 use super::expression::{Expression, Role};
 use super::objects::{Converted, Objects};
 use super::policy::{FailurePolicy, Policy, Reader};
@@ -55,18 +55,18 @@ impl MatchConditions {
     /// Whether the conditions hold for `request`, which the webhook matches as `matched`.
     ///
     /// # Errors
-    /// The text of what failed, where the failure policy does not ignore that.
+    /// What failed, where the failure policy does not ignore that.
     pub fn hold(
         &self,
         request: &Request<'_>,
         matched: &Matched<'_>,
         host: &dyn Host,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, ConditionsError> {
         if self.0.conditions.is_empty() {
             return Ok(true);
         }
         let arena = Bump::new();
-        let converted = Converted::of(request, matched, host).map_err(|error| error.to_string())?;
+        let converted = Converted::of(request, matched, host).map_err(ConditionsError::Conversion)?;
         let objects = match &converted {
             Some(converted) => converted.nodes(),
             None => Objects::of(request),

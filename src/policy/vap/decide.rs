@@ -4,18 +4,19 @@ use std::mem;
 
 use admit_cel::Node;
 use serde_json::Value;
+use thiserror::Error;
 
 use super::authorizer::HostAuthorizer;
 use super::binding::Binding;
 use super::collector::Collector;
 use super::evaluate::evaluate;
 use super::objects::{Converted, node};
-use super::params::{self, Params};
+use super::params::{self, ParamError, Params};
 use super::policy::Policy;
 use super::request_value::{condition_request_value, request_value};
 use super::session::Inputs;
 use crate::matching::{MatchError, Matched};
-use crate::request::host::Scope;
+use crate::request::host::{HostError, Scope};
 
 /// A policy and one of its bindings.
 #[derive(Clone, Copy)]
@@ -87,7 +88,7 @@ fn decide_binding(
         Ok(Some(prepared)) => prepared,
         Ok(None) => return,
         Err(error) => {
-            collector.misconfigured(policy, Some(binding), &error);
+            collector.misconfigured(policy, Some(binding), &error.to_string());
             return;
         }
     };
@@ -128,23 +129,35 @@ fn decide_binding(
     collector.arena = arena;
 }
 
-/// None where the binding does not speak about the request, or has no params; the text of what cannot be applied.
-fn prepare<'a>(bound: &Bound<'_>, collector: &Collector<'a>) -> Result<Option<Prepared<'a>>, String> {
+/// Why a policy cannot be applied to a request.
+#[derive(Debug, Error)]
+enum Misconfigured {
+    #[error(transparent)]
+    Matching(#[from] MatchError),
+    #[error(transparent)]
+    Params(#[from] ParamError),
+    #[error(transparent)]
+    Namespace(HostError),
+    #[error("failed to convert object version: {0}")]
+    Conversion(HostError),
+}
+
+/// None where the binding does not speak about the request, or has no params.
+fn prepare<'a>(bound: &Bound<'_>, collector: &Collector<'a>) -> Result<Option<Prepared<'a>>, Misconfigured> {
     let Bound { policy, binding, scope, matched } = *bound;
     let (request, host) = (collector.request, collector.host);
     if let Some(resources) = &binding.match_resources
-        && resources.matches(request, host).map_err(|error| error.to_string())?.is_none()
+        && resources.matches(request, host)?.is_none()
     {
         return Ok(None);
     }
-    let params = params::collect(policy, binding, scope, request, host).map_err(|error| error.to_string())?;
+    let params = params::collect(policy, binding, scope, request, host)?;
     if params.is_empty() {
         return Ok(None);
     }
     // Not knowing the namespace is a failure of the policies that look at it, and of no other.
     let namespace = if policy.uses_namespace() { collector.namespace() } else { Ok(Node::Null) };
-    let namespace = namespace.map_err(ToString::to_string)?;
-    let converted = Converted::of(request, matched, host)
-        .map_err(|error| format!("failed to convert object version: {error}"))?;
+    let namespace = namespace.map_err(|error| Misconfigured::Namespace(error.clone()))?;
+    let converted = Converted::of(request, matched, host).map_err(Misconfigured::Conversion)?;
     Ok(Some(Prepared { params, namespace, converted }))
 }

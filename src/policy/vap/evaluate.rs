@@ -5,10 +5,12 @@
 
 use admit_apimachinery::field_error::together;
 use admit_cel::Node;
+use thiserror::Error;
 
 use super::policy::{AuditAnnotation, FailurePolicy, Policy, Validation};
-use super::session::{Answer, Inputs, OutOfBudget, Session};
+use super::session::{Answer, ExpressionError, Inputs, OutOfBudget, Session};
 use crate::report::decision::{Reason, Skipped, Verdict};
+use crate::request::host::HostError;
 
 /// Runtime cost of all validations of one evaluation together.
 const BUDGET: u64 = 10_000_000;
@@ -16,6 +18,19 @@ const BUDGET: u64 = 10_000_000;
 const CONDITIONS_BUDGET: u64 = 2_500_000;
 /// Bytes that a message expression may give.
 const MAX_MESSAGE: usize = 5 * 1024;
+
+/// Why it is not known whether match conditions hold.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConditionsError {
+    /// The objects of the request are to be seen in another version, which they cannot be had in.
+    #[error(transparent)]
+    Conversion(HostError),
+    #[error(transparent)]
+    OutOfBudget(#[from] OutOfBudget),
+    /// Some failed, and none was false; at least one.
+    #[error("{}", together(.0.iter().map(ExpressionError::to_string)))]
+    Failed(Vec<ExpressionError>),
+}
 
 /// What an evaluation found.
 #[derive(Debug, Default)]
@@ -40,7 +55,7 @@ pub(super) fn evaluate<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Evaluation
     match conditions(policy, inputs) {
         Ok(None) => {}
         Ok(skipped) => return Evaluation { skipped, ..Evaluation::default() },
-        Err(message) => return alone(policy, message),
+        Err(error) => return alone(policy, error.to_string()),
     }
     let verdicts = match validations(policy, inputs) {
         Ok(verdicts) => verdicts,
@@ -53,15 +68,18 @@ pub(super) fn evaluate<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Evaluation
 }
 
 /// None where every condition holds, else the one that does not. A false one counts before any that failed.
-pub(super) fn conditions<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<Option<Skipped>, String> {
+pub(super) fn conditions<'a>(
+    policy: &'a Policy,
+    inputs: Inputs<'a>,
+) -> Result<Option<Skipped>, ConditionsError> {
     // Conditions do not see the namespace.
     let inputs = Inputs { namespace: Node::Null, request: inputs.condition_request, ..inputs };
     let mut session = Session::new(policy, inputs, CONDITIONS_BUDGET);
-    let mut errors: Vec<String> = Vec::new();
+    let mut errors = Vec::new();
     let mut refusing = None;
     for condition in &policy.conditions {
         match session.eval(condition) {
-            Err(error) => return on_condition_error(policy, error.to_string()),
+            Err(error) => return on_condition_error(policy, error.into()),
             Ok(Err(error)) => errors.push(error),
             Ok(Ok(Answer::Bool(false))) => refusing = refusing.or(Some(condition)),
             Ok(Ok(_)) => {}
@@ -70,14 +88,14 @@ pub(super) fn conditions<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<O
     match (refusing, errors.as_slice()) {
         (Some(condition), _) => Ok(Some(Skipped::False { path: condition.path.clone() })),
         (None, []) => Ok(None),
-        (None, _) => on_condition_error(policy, together(errors.into_iter())),
+        (None, _) => on_condition_error(policy, ConditionsError::Failed(errors)),
     }
 }
 
-fn on_condition_error(policy: &Policy, message: String) -> Result<Option<Skipped>, String> {
+fn on_condition_error(policy: &Policy, error: ConditionsError) -> Result<Option<Skipped>, ConditionsError> {
     match policy.failure_policy {
-        FailurePolicy::Fail => Err(message),
-        FailurePolicy::Ignore => Ok(Some(Skipped::Failed { message })),
+        FailurePolicy::Fail => Err(error),
+        FailurePolicy::Ignore => Ok(Some(Skipped::Failed { message: error.to_string() })),
     }
 }
 
@@ -87,7 +105,7 @@ fn validations<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<Vec<Verdict
         Ok(match session.eval(&validation.expression)? {
             Ok(Answer::Bool(true)) => Verdict::Admitted,
             Ok(_) => Verdict::Failed { message: message(validation), reason: validation.reason },
-            Err(message) => errored(policy, message),
+            Err(error) => errored(policy, error.to_string()),
         })
     };
     let mut verdicts = policy.validations.iter().map(verdict).collect::<Result<Vec<_>, _>>()?;
@@ -145,7 +163,11 @@ fn annotations<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<Vec<Annotat
         .collect()
 }
 
-fn published(policy: &Policy, annotation: &AuditAnnotation, answer: Result<Answer, String>) -> Annotation {
+fn published(
+    policy: &Policy,
+    annotation: &AuditAnnotation,
+    answer: Result<Answer, ExpressionError>,
+) -> Annotation {
     match answer {
         Ok(Answer::Text(text)) if text.trim().is_empty() => Annotation::Excluded,
         Ok(Answer::Text(text)) => {
@@ -154,7 +176,7 @@ fn published(policy: &Policy, annotation: &AuditAnnotation, answer: Result<Answe
         Ok(Answer::Null) => Annotation::Excluded,
         Ok(Answer::Bool(_)) => wrong_type(annotation, "bool"),
         Ok(Answer::Other(name)) => wrong_type(annotation, &name),
-        Err(message) => Annotation::Error { message, denies: denies(policy) },
+        Err(error) => Annotation::Error { message: error.to_string(), denies: denies(policy) },
     }
 }
 

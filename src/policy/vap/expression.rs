@@ -140,12 +140,12 @@ impl Compiler {
         Ok(Expression { path, text, program, output, uses_namespace, uses_request, names })
     }
 
-    /// The type of a stored expression on objects of the type `object`, or the compiler's text about it.
+    /// The type of a stored expression on objects of the type `object`.
     ///
     /// Upstream declares `authorizer` and nothing below it here, so that `authorizer.requestResource` is a mistake.
-    pub(super) fn check(&self, object: &Type, text: &str) -> Result<Type, String> {
+    pub(super) fn check(&self, object: &Type, text: &str) -> Result<Type, admit_cel::CompileError> {
         let env = self.declare(base(Mode::Stored, object)).with_variable("authorizer", authorizer());
-        let checked = env.compile(text).map_err(|error| error.to_string())?;
+        let checked = env.compile(text)?;
         Ok(checked.output_type().clone())
     }
 

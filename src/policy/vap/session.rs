@@ -6,6 +6,7 @@ use std::fmt;
 
 use admit_cel::{EvalError, Evaluation, HostMap, Map, Node, Slot, Value, Variables};
 use bumpalo::Bump;
+use thiserror::Error;
 
 use super::authorizer::HostAuthorizer;
 use super::expression::{Expression, Name};
@@ -40,8 +41,18 @@ pub(super) enum Answer {
 }
 
 /// The budget of a session is spent; nothing more may be evaluated.
-#[derive(Debug)]
-pub(super) struct OutOfBudget;
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("validation failed due to running out of cost budget, no further validation rules will be run")]
+pub struct OutOfBudget;
+
+/// An expression of a policy that came to no answer, in Kubernetes' words.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("expression '{expression}' resulted in error: {error}")]
+pub struct ExpressionError {
+    /// Its text.
+    pub expression: String,
+    pub error: EvalError,
+}
 
 /// Evaluates expressions of one policy on the same documents, with one budget. Variables are evaluated at first use
 /// and kept for the session; their cost is paid by the expression that asked first.
@@ -61,14 +72,17 @@ impl<'a> Session<'a> {
         self.remaining
     }
 
-    /// The answer of `expression`, or the text of its failure.
-    pub(super) fn eval(&mut self, expression: &'a Expression) -> Result<Result<Answer, String>, OutOfBudget> {
+    /// The answer of `expression`, or why it has none.
+    pub(super) fn eval(
+        &mut self,
+        expression: &'a Expression,
+    ) -> Result<Result<Answer, ExpressionError>, OutOfBudget> {
         let (result, cost) = self.scope.run(expression);
         self.pay(self.scope.variables_cost.take())?;
         self.pay(cost)?;
         Ok(match result {
             Ok(value) => Ok(Answer::of(&value)),
-            Err(error) => Err(format!("expression '{}' resulted in error: {error}", expression.text)),
+            Err(error) => Err(ExpressionError { expression: expression.text.clone(), error }),
         })
     }
 
@@ -89,14 +103,6 @@ impl Answer {
             Value::String(text) => Self::Text((*text).to_owned()),
             other => Self::Other(admit_cel::runtime_type::name_of(other).to_owned()),
         }
-    }
-}
-
-impl fmt::Display for OutOfBudget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "validation failed due to running out of cost budget, no further validation rules will be run",
-        )
     }
 }
 

@@ -176,7 +176,7 @@ impl Reader {
         let ca_bundle = config.string("caBundle")?;
         if let Err(problem) = go::json::bytes(&ca_bundle) {
             let at = config.path_of("caBundle");
-            self.errors.push(FieldError::invalid(at, ca_bundle.as_str(), problem));
+            self.errors.push(FieldError::invalid(at, ca_bundle.as_str(), problem.to_string()));
         }
         Ok(client.zip(conditions).map(|(client, conditions)| Webhook {
             name,

@@ -1,6 +1,6 @@
 //! Percent-encoding, which differs from part to part of a URL.
 
-use crate::go::quote;
+use super::UrlProblem;
 
 /// The part of a URL a text stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub(super) fn escape(bytes: &[u8], mode: Mode) -> String {
 }
 
 /// The bytes that a text stands for.
-pub(super) fn unescape(text: &str, mode: Mode) -> Result<Vec<u8>, String> {
+pub(super) fn unescape(text: &str, mode: Mode) -> Result<Vec<u8>, UrlProblem> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
@@ -64,7 +64,7 @@ pub(super) fn unescape(text: &str, mode: Mode) -> Result<Vec<u8>, String> {
             b'%' => {
                 let byte = read_escape(rest, mode).ok_or_else(|| {
                     let shown = rest.get(..3).unwrap_or(rest);
-                    format!("invalid URL escape {}", quote(&String::from_utf8_lossy(shown)))
+                    UrlProblem::Escape(String::from_utf8_lossy(shown).into_owned())
                 })?;
                 bytes.push(byte);
                 rest = rest.get(3..).unwrap_or_default();
@@ -75,8 +75,7 @@ pub(super) fn unescape(text: &str, mode: Mode) -> Result<Vec<u8>, String> {
                 && byte.is_ascii()
                 && should_escape(*byte, mode) =>
             {
-                let shown = quote(&char::from(*byte).to_string());
-                return Err(format!("invalid character {shown} in host name"));
+                return Err(UrlProblem::HostCharacter(char::from(*byte)));
             }
             byte => bytes.push(*byte),
         }

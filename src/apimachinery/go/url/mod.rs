@@ -4,7 +4,7 @@ mod escape;
 
 use escape::{Mode, escape, is_sub_delimiter, should_escape, unescape};
 
-use super::netip;
+use super::netip::{self, AddressError};
 use super::quote;
 
 /// A parsed URL. Unescaped parts are bytes, since an escape may stand for any.
@@ -31,40 +31,91 @@ struct User {
     password: Option<Vec<u8>>,
 }
 
+/// Why a text is no URL, in Go's words: `parse "a": invalid URI for request`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("parse {}: {cause}", quote(.text))]
+pub struct UrlError {
+    text: String,
+    /// What is wrong with it.
+    #[source]
+    pub cause: UrlProblem,
+}
+
+impl UrlError {
+    fn new(text: &str, cause: UrlProblem) -> Self {
+        Self { text: text.to_owned(), cause }
+    }
+}
+
+/// What may be wrong with a URL.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UrlProblem {
+    /// It has a control character.
+    #[error("net/url: invalid control character in URL")]
+    ControlCharacter,
+    /// It is empty, and is to be that of a request.
+    #[error("empty url")]
+    Empty,
+    /// It is relative, and is to be that of a request.
+    #[error("invalid URI for request")]
+    NotForRequest,
+    /// Its path would be read as a scheme.
+    #[error("first path segment in URL cannot contain colon")]
+    ColonInFirstSegment,
+    /// It begins with a colon.
+    #[error("missing protocol scheme")]
+    NoScheme,
+    /// The name or the password of a user has a character that must be escaped.
+    #[error("net/url: invalid userinfo")]
+    User,
+    /// Brackets stand around something that is no IPv6 address.
+    #[error("invalid IP-literal")]
+    IpLiteral,
+    /// A bracket is not closed.
+    #[error("missing ']' in host")]
+    OpenBracket,
+    /// What stands in brackets is no address.
+    #[error("invalid host: {0}")]
+    Host(AddressError),
+    /// What stands after the host, from the colon on, is no port.
+    #[error("invalid port {} after host", quote(.0))]
+    Port(String),
+    /// An escape is malformed, or may not stand where it does.
+    #[error("invalid URL escape {}", quote(.0))]
+    Escape(String),
+    /// The host has a character that may not stand in it.
+    #[error("invalid character {} in host name", quote(.0.encode_utf8(&mut [0; 4])))]
+    HostCharacter(char),
+}
+
 /// Checks a URL as one of an HTTP request: absolute, or an absolute path; a fragment is no part of it.
 ///
 /// # Errors
-///
-/// Go's text: `parse "a": invalid URI for request`.
-pub fn check_request(text: &str) -> Result<(), String> {
-    parse_parts(text, true).map(|_| ()).map_err(|cause| in_context(text, &cause))
+/// The text is no such URL.
+pub fn check_request(text: &str) -> Result<(), UrlError> {
+    parse_parts(text, true).map(|_| ()).map_err(|cause| UrlError::new(text, cause))
 }
 
 /// Parses a URL, relative ones included.
 ///
 /// # Errors
-///
-/// As [`check_request`].
-pub fn parse(text: &str) -> Result<Url, String> {
+/// The text is no URL.
+pub fn parse(text: &str) -> Result<Url, UrlError> {
     let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
-    let mut url = parse_parts(before, false).map_err(|cause| in_context(before, &cause))?;
+    let mut url = parse_parts(before, false).map_err(|cause| UrlError::new(before, cause))?;
     if !fragment.is_empty() {
-        url.fragment = unescape(fragment, Mode::Fragment).map_err(|cause| in_context(text, &cause))?;
+        url.fragment = unescape(fragment, Mode::Fragment).map_err(|cause| UrlError::new(text, cause))?;
         url.raw_fragment = (escape(&url.fragment, Mode::Fragment) != fragment).then(|| fragment.to_owned());
     }
     Ok(url)
 }
 
-fn in_context(text: &str, cause: &str) -> String {
-    format!("parse {}: {cause}", quote(text))
-}
-
-fn parse_parts(text: &str, for_request: bool) -> Result<Url, String> {
+fn parse_parts(text: &str, for_request: bool) -> Result<Url, UrlProblem> {
     if text.bytes().any(|b| b < b' ' || b == 0x7f) {
-        return Err("net/url: invalid control character in URL".to_owned());
+        return Err(UrlProblem::ControlCharacter);
     }
     if text.is_empty() && for_request {
-        return Err("empty url".to_owned());
+        return Err(UrlProblem::Empty);
     }
     let mut url = Url::default();
     if text == "*" {
@@ -86,10 +137,10 @@ fn parse_parts(text: &str, for_request: bool) -> Result<Url, String> {
             return Ok(url);
         }
         if for_request {
-            return Err("invalid URI for request".to_owned());
+            return Err(UrlProblem::NotForRequest);
         }
         if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
-            return Err("first path segment in URL cannot contain colon".to_owned());
+            return Err(UrlProblem::ColonInFirstSegment);
         }
     }
     let has_authority = !url.scheme.is_empty() || (!for_request && !rest.starts_with("///"));
@@ -107,11 +158,11 @@ fn parse_parts(text: &str, for_request: bool) -> Result<Url, String> {
 }
 
 /// The scheme and what follows its colon; no scheme where the text does not start with one.
-fn split_scheme(text: &str) -> Result<(&str, &str), String> {
+fn split_scheme(text: &str) -> Result<(&str, &str), UrlProblem> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')));
     let Some((scheme, rest)) = end.and_then(|end| text.split_at_checked(end)) else { return Ok(("", text)) };
     match rest.strip_prefix(':') {
-        Some(_) if scheme.is_empty() => Err("missing protocol scheme".to_owned()),
+        Some(_) if scheme.is_empty() => Err(UrlProblem::NoScheme),
         Some(rest) if scheme.starts_with(|c: char| c.is_ascii_alphabetic()) => Ok((scheme, rest)),
         _ => Ok(("", text)),
     }
@@ -119,11 +170,11 @@ fn split_scheme(text: &str) -> Result<(&str, &str), String> {
 
 type Authority = (Option<User>, Vec<u8>);
 
-fn parse_authority(scheme: &str, text: &str) -> Result<Authority, String> {
+fn parse_authority(scheme: &str, text: &str) -> Result<Authority, UrlProblem> {
     let Some((user, host)) = text.rsplit_once('@') else { return Ok((None, parse_host(scheme, text)?)) };
     let host = parse_host(scheme, host)?;
     if !user.bytes().all(is_user_byte) {
-        return Err("net/url: invalid userinfo".to_owned());
+        return Err(UrlProblem::User);
     }
     let (name, password) = match user.split_once(':') {
         Some((name, password)) => (name, Some(password)),
@@ -140,10 +191,10 @@ const fn is_user_byte(byte: u8) -> bool {
         || matches!(byte, b'-' | b'.' | b'_' | b':' | b'~' | b'%' | b'@')
 }
 
-fn parse_host(scheme: &str, text: &str) -> Result<Vec<u8>, String> {
+fn parse_host(scheme: &str, text: &str) -> Result<Vec<u8>, UrlProblem> {
     match text.rfind('[') {
         Some(0) => return parse_ip_literal(text),
-        Some(_) => return Err("invalid IP-literal".to_owned()),
+        Some(_) => return Err(UrlProblem::IpLiteral),
         None => {}
     }
     // Lists of hosts with ports are common in other schemes (databases), not in these two.
@@ -154,9 +205,9 @@ fn parse_host(scheme: &str, text: &str) -> Result<Vec<u8>, String> {
 }
 
 /// `[::1%25eth0]:80`
-fn parse_ip_literal(text: &str) -> Result<Vec<u8>, String> {
+fn parse_ip_literal(text: &str) -> Result<Vec<u8>, UrlProblem> {
     let inner = text.strip_prefix('[').unwrap_or(text);
-    let (address, port) = inner.rsplit_once(']').ok_or("missing ']' in host")?;
+    let (address, port) = inner.rsplit_once(']').ok_or(UrlProblem::OpenBracket)?;
     check_port(port)?;
     let unescaped = match address.find("%25").and_then(|zone| address.split_at_checked(zone)) {
         Some((address, zone)) => {
@@ -167,19 +218,15 @@ fn parse_ip_literal(text: &str) -> Result<Vec<u8>, String> {
         None => unescape(address, Mode::Host)?,
     };
     let parsed = netip::parse_address(&String::from_utf8_lossy(&unescaped));
-    let parsed = parsed.map_err(|cause| format!("invalid host: {cause}"))?;
+    let parsed = parsed.map_err(UrlProblem::Host)?;
     if parsed.address.is_ipv4() {
-        return Err("invalid IP-literal".to_owned());
+        return Err(UrlProblem::IpLiteral);
     }
     Ok([b"[", &*unescaped, b"]", port.as_bytes()].concat())
 }
 
-fn check_port(port: &str) -> Result<(), String> {
-    if is_optional_port(port.as_bytes()) {
-        Ok(())
-    } else {
-        Err(format!("invalid port {} after host", quote(port)))
-    }
+fn check_port(port: &str) -> Result<(), UrlProblem> {
+    if is_optional_port(port.as_bytes()) { Ok(()) } else { Err(UrlProblem::Port(port.to_owned())) }
 }
 
 /// Nothing, or a colon and digits.
@@ -345,7 +392,7 @@ mod tests {
             ("http://[::1", r#"parse "http://[::1": missing ']' in host"#),
             ("http://a\n/", r#"parse "http://a\n/": net/url: invalid control character in URL"#),
         ] {
-            assert_eq!(check_request(text).unwrap_err(), error);
+            assert_eq!(check_request(text).unwrap_err().to_string(), error);
         }
     }
 }

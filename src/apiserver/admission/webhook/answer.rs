@@ -1,5 +1,7 @@
 //! Parses a webhook's AdmissionReview response, and accepts it only if it answers the request that was sent.
 
+use std::fmt::Display;
+
 use admit_apimachinery::go;
 use admit_policy::json;
 use serde_json::Value;
@@ -116,7 +118,7 @@ fn mistyped(found: &Value, field: &str, expected: &str) -> String {
 
 fn read_patch(encoded: &str) -> Result<json_patch::Patch, CallError> {
     let unreadable =
-        |why: String| CallError(format!("failed to call webhook: the patch cannot be read: {why}"));
-    let bytes = go::json::bytes(encoded).map_err(unreadable)?;
-    serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))
+        |why: &dyn Display| CallError(format!("failed to call webhook: the patch cannot be read: {why}"));
+    let bytes = go::json::bytes(encoded).map_err(|error| unreadable(&error))?;
+    serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use admit_policy::matching::{MatchError, Matched};
 use admit_policy::webhook::{Kind, Webhook};
-use admit_policy::{FailurePolicy, Host, Request};
+use admit_policy::{ConditionsError, FailurePolicy, Host, Request};
 use serde_json::Value;
 
 use crate::callout::Callee;
@@ -68,7 +68,7 @@ impl Hook {
         request: &Request<'_>,
         matched: &Matched<'_>,
         host: &dyn Host,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, ConditionsError> {
         self.webhook.conditions.hold(request, matched, host)
     }
 }

@@ -74,7 +74,7 @@ fn concerns<'r>(
     match hook.conditions_hold(request, &matched, host) {
         Ok(true) => Ok(Some(matched)),
         Ok(false) => Ok(None),
-        Err(why) => Err(Refusal::forbidden(&review.call.info, review.name, &why)),
+        Err(why) => Err(Refusal::forbidden(&review.call.info, review.name, &why.to_string())),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use admit_apimachinery::go;
 use admit_apimachinery::go::integer::atoi;
+use admit_apimachinery::go::zone::ZoneError;
 
 /// One of the five parts: its least and greatest number, and names that stand for numbers, counted from the least.
 struct Bounds {
@@ -49,7 +50,7 @@ pub(super) fn check(schedule: &str) -> Result<(), String> {
 }
 
 /// Whether there is a time zone of that name.
-pub(super) fn zone_exists(zone: &str) -> Result<(), String> {
+pub(super) fn zone_exists(zone: &str) -> Result<(), ZoneError> {
     go::zone::offset_at(zone, 0).map(drop)
 }
 

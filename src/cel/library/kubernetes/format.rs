@@ -45,7 +45,7 @@ static FORMATS: [(&str, NamedFormat); 13] = [
         "uri",
         NamedFormat {
             name: "URI",
-            check: |text| url::check_request(text).err().into_iter().collect(),
+            check: |text| url::check_request(text).err().iter().map(ToString::to_string).collect(),
             regex_length: 1103,
         },
     ),

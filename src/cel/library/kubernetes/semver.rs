@@ -1,8 +1,9 @@
 //! Semantic versions, strict or normalised first.
 
 use std::cmp::Ordering;
+use std::fmt;
 
-use admit_apimachinery::go::integer;
+use admit_apimachinery::go::integer::{self, NumberError};
 use admit_apimachinery::go::quote;
 
 use crate::library::{Context, Overload, Version, cost, mismatch};
@@ -118,7 +119,7 @@ fn two<'a>(args: &[Value<'a>], body: fn(Ordering) -> Value<'a>) -> Result<Value<
 }
 
 fn parsed<'a>(context: &Context<'a>, text: &'a str) -> Result<Value<'a>, EvalError> {
-    let version = read(text).map_err(EvalError::other)?;
+    let version = read(text).map_err(|error| EvalError::other(error.to_string()))?;
     Ok(Value::Opaque(Opaque::Semver(context.keep(version)?)))
 }
 
@@ -148,22 +149,85 @@ fn without_leading_zeros(part: &str) -> std::string::String {
     format!("{zero}{stripped}")
 }
 
+/// Why a text is no semantic version, in the words of the library that Kubernetes uses (github.com/blang/semver/v4).
+#[derive(Debug)]
+enum SemverError {
+    Empty,
+    /// There are fewer than three numbers.
+    TooShort,
+    /// A number has something else than digits.
+    Characters(NumberPart, std::string::String),
+    LeadingZeroes(NumberPart, std::string::String),
+    TooLarge(NumberError),
+    PrereleaseEmpty,
+    PrereleaseZeroes(std::string::String),
+    PrereleaseCharacters(std::string::String),
+    BuildEmpty,
+    BuildCharacters(std::string::String),
+}
+
+/// One of the three numbers.
+#[derive(Clone, Copy, Debug)]
+enum NumberPart {
+    Major,
+    Minor,
+    Patch,
+}
+
+impl fmt::Display for SemverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("Version string empty"),
+            Self::TooShort => f.write_str("No Major.Minor.Patch elements found"),
+            Self::Characters(part, text) => {
+                let name = part.name().to_ascii_lowercase();
+                write!(f, "Invalid character(s) found in {name} number {}", quote(text))
+            }
+            Self::LeadingZeroes(part, text) => {
+                write!(f, "{} number must not contain leading zeroes {}", part.name(), quote(text))
+            }
+            Self::TooLarge(error) => error.fmt(f),
+            Self::PrereleaseEmpty => f.write_str("Prerelease is empty"),
+            Self::PrereleaseZeroes(text) => {
+                write!(f, "Numeric PreRelease version must not contain leading zeroes {}", quote(text))
+            }
+            Self::PrereleaseCharacters(text) => {
+                write!(f, "Invalid character(s) found in prerelease {}", quote(text))
+            }
+            Self::BuildEmpty => f.write_str("Build meta data is empty"),
+            Self::BuildCharacters(text) => {
+                write!(f, "Invalid character(s) found in build meta data {}", quote(text))
+            }
+        }
+    }
+}
+
+impl NumberPart {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Major => "Major",
+            Self::Minor => "Minor",
+            Self::Patch => "Patch",
+        }
+    }
+}
+
 /// Reads a version.
-fn read(text: &str) -> Result<Semver<'_>, std::string::String> {
+fn read(text: &str) -> Result<Semver<'_>, SemverError> {
     if text.is_empty() {
-        return Err("Version string empty".to_owned());
+        return Err(SemverError::Empty);
     }
     let mut parts = text.splitn(3, '.');
     let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
-        return Err("No Major.Minor.Patch elements found".to_owned());
+        return Err(SemverError::TooShort);
     };
     let (rest, build) = split_suffix(rest, '+');
     let (patch, prerelease) = split_suffix(rest, '-');
     let version = Semver {
         text,
-        major: number("major", "Major", major)?,
-        minor: number("minor", "Minor", minor)?,
-        patch: number("patch", "Patch", patch)?,
+        major: number(NumberPart::Major, major)?,
+        minor: number(NumberPart::Minor, minor)?,
+        patch: number(NumberPart::Patch, patch)?,
         prerelease,
     };
     prerelease.map_or(Ok(()), |text| text.split('.').try_for_each(check_prerelease))?;
@@ -175,41 +239,40 @@ fn split_suffix(text: &str, mark: char) -> (&str, Option<&str>) {
     text.split_once(mark).map_or((text, None), |(before, after)| (before, Some(after)))
 }
 
-fn number(name: &str, title: &str, text: &str) -> Result<u64, std::string::String> {
+fn number(part: NumberPart, text: &str) -> Result<u64, SemverError> {
     if !text.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(format!("Invalid character(s) found in {name} number {}", quote(text)));
+        return Err(SemverError::Characters(part, text.to_owned()));
     }
     if text.len() > 1 && text.starts_with('0') {
-        return Err(format!("{title} number must not contain leading zeroes {}", quote(text)));
+        return Err(SemverError::LeadingZeroes(part, text.to_owned()));
     }
-    integer::parse_uint_or_error(text)
+    integer::parse_uint_or_error(text).map_err(SemverError::TooLarge)
 }
 
-fn check_prerelease(text: &str) -> Result<(), std::string::String> {
+fn check_prerelease(text: &str) -> Result<(), SemverError> {
     if text.is_empty() {
-        return Err("Prerelease is empty".to_owned());
+        return Err(SemverError::PrereleaseEmpty);
     }
     if text.bytes().all(|b| b.is_ascii_digit()) {
         if text.len() > 1 && text.starts_with('0') {
-            let text = quote(text);
-            return Err(format!("Numeric PreRelease version must not contain leading zeroes {text}"));
+            return Err(SemverError::PrereleaseZeroes(text.to_owned()));
         }
-        return integer::parse_uint_or_error(text).map(|_| ());
+        return integer::parse_uint_or_error(text).map(|_| ()).map_err(SemverError::TooLarge);
     }
     if text.bytes().all(is_identifier_byte) {
         return Ok(());
     }
-    Err(format!("Invalid character(s) found in prerelease {}", quote(text)))
+    Err(SemverError::PrereleaseCharacters(text.to_owned()))
 }
 
-fn check_build(text: &str) -> Result<(), std::string::String> {
+fn check_build(text: &str) -> Result<(), SemverError> {
     if text.is_empty() {
-        return Err("Build meta data is empty".to_owned());
+        return Err(SemverError::BuildEmpty);
     }
     if text.bytes().all(is_identifier_byte) {
         return Ok(());
     }
-    Err(format!("Invalid character(s) found in build meta data {}", quote(text)))
+    Err(SemverError::BuildCharacters(text.to_owned()))
 }
 
 const fn is_identifier_byte(byte: u8) -> bool {

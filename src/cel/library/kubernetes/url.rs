@@ -75,7 +75,9 @@ fn part<'a>(args: &[Value<'a>], part: for<'u> fn(&'u Url<'a>) -> &'a str) -> Res
 }
 
 fn parse<'a>(context: &Context<'a>, text: &str) -> Result<Value<'a>, EvalError> {
-    let fail = |cause| EvalError::other(format!("URL parse error during conversion from string: {cause}"));
+    let fail = |cause: url::UrlError| {
+        EvalError::other(format!("URL parse error during conversion from string: {cause}"))
+    };
     url::check_request(text).map_err(fail)?;
     let parsed = url::parse(text).map_err(fail)?;
     let url = Url {

@@ -146,7 +146,7 @@ fn milliseconds<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, Ev
 fn offset_of(zone: &[Value<'_>], seconds: i64) -> Result<i64, EvalError> {
     match zone {
         [] => Ok(0),
-        [String(zone)] => zone::offset_at(zone, seconds).map_err(|text| EvalError::Other(text.into())),
+        [String(zone)] => zone::offset_at(zone, seconds).map_err(|error| EvalError::other(error.to_string())),
         _ => Err(EvalError::NoSuchOverload),
     }
 }

@@ -262,7 +262,7 @@ impl RuleCheck<'_, '_> {
             None => {}
             Some(Ok(program)) => self.cost(&at, "rule", program.max_cost.saturating_mul(repeated)),
             Some(Err(error)) => {
-                self.errors.push(FieldError::invalid(at, internal_form(self.rule), error.as_str()))
+                self.errors.push(FieldError::invalid(at, internal_form(self.rule), error.to_string()))
             }
         }
     }
@@ -273,7 +273,7 @@ impl RuleCheck<'_, '_> {
             None => {}
             Some(Ok(program)) => self.cost(&at, "messageExpression", program.max_cost),
             Some(Err(error)) => {
-                self.errors.push(FieldError::invalid(at, internal_form(self.rule), error.as_str()))
+                self.errors.push(FieldError::invalid(at, internal_form(self.rule), error.to_string()))
             }
         }
     }

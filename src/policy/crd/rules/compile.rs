@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use admit_cel::{Checked, DeclType, Env, Mode, PatternSum, Program, SizeHints, Type, Version};
+use admit_cel::{
+    Checked, CompileError, DeclType, Env, Mode, PatternSum, Program, ProgramError, SizeHints, Type, Version,
+};
 
 use super::decl::MAX_REQUEST_SIZE;
 use crate::crd::field_path::{self, Subscripts};
@@ -36,8 +38,8 @@ impl Modes {
 #[derive(Clone, Debug)]
 pub struct CompiledRule {
     /// Empty rules are neither a program nor an error.
-    pub program: Option<Result<Compiled, String>>,
-    pub message: Option<Result<Compiled, String>>,
+    pub program: Option<Result<Compiled, RuleError>>,
+    pub message: Option<Result<Compiled, RuleError>>,
     /// Whether the expression names `oldSelf`.
     pub uses_old_self: bool,
     /// `fieldPath` as error messages print it; none where it is empty or leads nowhere.
@@ -49,6 +51,45 @@ pub struct CompiledRule {
 pub struct Compiled {
     pub program: Program,
     pub max_cost: u64,
+}
+
+/// Why a rule or its message expression has no program, in the API server's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// Of the rule itself.
+    #[error("{}", .0.told("", "cel expression must evaluate to a bool"))]
+    Rule(ExpressionProblem),
+    /// Of its message expression.
+    #[error("{}", .0.told("messageExpression ", "messageExpression must evaluate to a string"))]
+    Message(ExpressionProblem),
+}
+
+/// Why an expression of a rule has no program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExpressionProblem {
+    /// It is no expression.
+    Compile(CompileError),
+    /// Its values are of another type than is asked for.
+    OutputType,
+    /// It is one that cannot be run.
+    Program(ProgramError),
+}
+
+impl ExpressionProblem {
+    /// `what` stands before the text, `type_rule` is the text of a wrong type.
+    fn told(&self, what: &str, type_rule: &str) -> String {
+        match self {
+            Self::Compile(error) => format!("{what}compilation failed: {error}"),
+            Self::OutputType => type_rule.to_owned(),
+            // The text of a rule's program begins so already.
+            Self::Program(error) => {
+                let text = error.to_string();
+                let cause = text.strip_prefix("program instantiation failed: ").unwrap_or(&text);
+                let program = if what.is_empty() { "program " } else { what };
+                format!("{program}instantiation failed: {cause}")
+            }
+        }
+    }
 }
 
 impl RuleEnv {
@@ -102,17 +143,14 @@ impl RuleEnv {
         let checked = match check(&env, &rule.rule, &Type::Bool) {
             Ok(checked) => checked,
             Err(problem) => {
-                compiled.program = Some(Err(match problem {
-                    Problem::Compile(text) => format!("compilation failed: {text}"),
-                    Problem::OutputType => "cel expression must evaluate to a bool".to_owned(),
-                }));
+                compiled.program = Some(Err(RuleError::Rule(problem)));
                 return compiled;
             }
         };
         compiled.uses_old_self = checked.uses_variable("oldSelf");
         let program = self.plan(&env, &checked, patterns);
         let failed = program.is_err();
-        compiled.program = Some(program.map_err(|text| format!("program instantiation failed: {text}")));
+        compiled.program = Some(program.map_err(RuleError::Rule));
         if failed {
             return compiled;
         }
@@ -121,7 +159,7 @@ impl RuleEnv {
             let message = self.message(&env, &rule.message_expression, patterns);
             // The path of a rule without a message is not looked for.
             let failed = message.is_err();
-            compiled.message = Some(message);
+            compiled.message = Some(message.map_err(RuleError::Message));
             if failed {
                 return compiled;
             }
@@ -133,30 +171,27 @@ impl RuleEnv {
         compiled
     }
 
-    fn plan(&self, env: &Env, checked: &Checked, patterns: &mut PatternSum) -> Result<Compiled, String> {
-        let program = env.program_among(checked, patterns).map_err(|error| {
-            let text = error.to_string();
-            text.strip_prefix("program instantiation failed: ").unwrap_or(&text).to_owned()
-        })?;
+    fn plan(
+        &self,
+        env: &Env,
+        checked: &Checked,
+        patterns: &mut PatternSum,
+    ) -> Result<Compiled, ExpressionProblem> {
+        let program = env.program_among(checked, patterns).map_err(ExpressionProblem::Program)?;
         Ok(Compiled { program, max_cost: checked.estimate(&self.sizes).max })
     }
 
-    fn message(&self, env: &Env, text: &str, patterns: &mut PatternSum) -> Result<Compiled, String> {
-        let checked = check(env, text, &Type::String).map_err(|problem| match problem {
-            Problem::Compile(text) => format!("messageExpression compilation failed: {text}"),
-            Problem::OutputType => "messageExpression must evaluate to a string".to_owned(),
-        })?;
-        self.plan(env, &checked, patterns)
-            .map_err(|text| format!("messageExpression instantiation failed: {text}"))
+    fn message(
+        &self,
+        env: &Env,
+        text: &str,
+        patterns: &mut PatternSum,
+    ) -> Result<Compiled, ExpressionProblem> {
+        self.plan(env, &check(env, text, &Type::String)?, patterns)
     }
 }
 
-enum Problem {
-    Compile(String),
-    OutputType,
-}
-
-fn check(env: &Env, text: &str, expected: &Type) -> Result<Checked, Problem> {
-    let checked = env.compile(text).map_err(|error| Problem::Compile(error.to_string()))?;
-    if checked.output_type() == expected { Ok(checked) } else { Err(Problem::OutputType) }
+fn check(env: &Env, text: &str, expected: &Type) -> Result<Checked, ExpressionProblem> {
+    let checked = env.compile(text).map_err(ExpressionProblem::Compile)?;
+    if checked.output_type() == expected { Ok(checked) } else { Err(ExpressionProblem::OutputType) }
 }

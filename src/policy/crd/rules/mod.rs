@@ -15,9 +15,9 @@ mod message;
 mod tree;
 mod variables;
 
-pub use compile::{Compiled, CompiledRule, Modes, RuleEnv};
+pub use compile::{Compiled, CompiledRule, ExpressionProblem, Modes, RuleEnv, RuleError};
 pub use decl::decl_type;
 pub use evaluate::{Findings, Limits, Recorder, Subject};
 pub use tree::RuleTree;
 
-pub use super::field_path::{Resolved, Subscripts, resolve as resolve_field_path};
+pub use super::field_path::{FieldPathError, Resolved, Subscripts, resolve as resolve_field_path};

@@ -5,17 +5,19 @@
 //! A number without fraction and exponent is an integer where 64 bits hold it, `-0` the integer zero; anything else is a
 //! double. What the value means is left to others.
 
+mod error;
 mod repeats;
 mod scalar;
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 use admit_apimachinery::bounded::push_step;
-use admit_apimachinery::weight::{self, Budget, TooHeavy};
+use admit_apimachinery::weight::{self, Budget};
 
+pub use self::error::{JsonError, SyntaxError};
 pub use self::repeats::Repeats;
 
 /// Deepest nesting that is read: everything behind the parser may then walk values recursively.
@@ -27,43 +29,6 @@ pub struct Document {
     pub value: Value,
     /// Duplicate members of objects. The last value counts.
     pub duplicates: Repeats,
-}
-
-/// Why a text is not read.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum JsonError {
-    /// The first syntax error in Go's words: `invalid character '}' looking for beginning of value`.
-    Syntax(String),
-    TooHeavy(TooHeavy),
-}
-
-impl fmt::Display for JsonError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Syntax(why) => f.write_str(why),
-            Self::TooHeavy(limit) => limit.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for JsonError {}
-
-impl From<String> for JsonError {
-    fn from(why: String) -> Self {
-        Self::Syntax(why)
-    }
-}
-
-impl From<&str> for JsonError {
-    fn from(why: &str) -> Self {
-        Self::Syntax(why.to_owned())
-    }
-}
-
-impl From<TooHeavy> for JsonError {
-    fn from(limit: TooHeavy) -> Self {
-        Self::TooHeavy(limit)
-    }
 }
 
 /// Parses exactly one value with white space around it. Bytes that are no UTF-8 and lone surrogates become U+FFFD.
@@ -146,7 +111,6 @@ struct Key {
 /// Members of one object, or items of one list, that may wait.
 const MAX_WAITING: usize = 64;
 
-const END: &str = "unexpected end of JSON input";
 const VALUE: &str = "looking for beginning of value";
 const KEY: &str = "looking for beginning of object key string";
 
@@ -166,7 +130,7 @@ impl<'b> Parser<'b> {
                 let Some(container) = self.open.pop() else {
                     return match self.peek() {
                         None => Ok(value),
-                        Some(byte) => Err(unexpected(byte, "after top-level value").into()),
+                        Some(byte) => Err(SyntaxError::at(byte, "after top-level value").into()),
                     };
                 };
                 match self.put(container, value)? {
@@ -179,7 +143,7 @@ impl<'b> Parser<'b> {
 
     /// A whole value, or None when a container was entered whose first value follows.
     fn value(&mut self) -> Result<Option<Value>, JsonError> {
-        let byte = self.peek().ok_or(END)?;
+        let byte = self.peek().ok_or(SyntaxError::End)?;
         let value = match byte {
             b'{' => self.enter_object()?,
             b'[' => self.enter_array()?,
@@ -192,14 +156,14 @@ impl<'b> Parser<'b> {
             b't' => self.literal("true", Value::Bool(true))?,
             b'f' => self.literal("false", Value::Bool(false))?,
             b'n' => self.literal("null", Value::Null)?,
-            other => return Err(unexpected(other, VALUE).into()),
+            other => return Err(SyntaxError::at(other, VALUE).into()),
         };
         Ok(value)
     }
 
     fn enter_object(&mut self) -> Result<Option<Value>, JsonError> {
         self.deeper(b'{')?;
-        match self.peek().ok_or(END)? {
+        match self.peek().ok_or(SyntaxError::End)? {
             b'}' => {
                 self.bump();
                 Ok(Some(Value::Object(Map::new())))
@@ -215,7 +179,7 @@ impl<'b> Parser<'b> {
 
     fn enter_array(&mut self) -> Result<Option<Value>, JsonError> {
         self.deeper(b'[')?;
-        if self.peek().ok_or(END)? == b']' {
+        if self.peek().ok_or(SyntaxError::End)? == b']' {
             self.bump();
             return Ok(Some(Value::Array(Vec::new())));
         }
@@ -223,9 +187,9 @@ impl<'b> Parser<'b> {
         Ok(None)
     }
 
-    fn deeper(&mut self, byte: u8) -> Result<(), String> {
+    fn deeper(&mut self, byte: u8) -> Result<(), SyntaxError> {
         if self.open.len() >= self.deepest {
-            return Err(unexpected(byte, "exceeded max depth"));
+            return Err(SyntaxError::at(byte, "exceeded max depth"));
         }
         self.bump();
         Ok(())
@@ -248,7 +212,7 @@ impl<'b> Parser<'b> {
         self.items.push(value);
         let mut waiting = waiting.saturating_add(1);
         let first = self.items.len().saturating_sub(waiting);
-        match self.peek().ok_or(END)? {
+        match self.peek().ok_or(SyntaxError::End)? {
             b',' => {
                 self.bump();
                 if waiting >= MAX_WAITING {
@@ -265,7 +229,7 @@ impl<'b> Parser<'b> {
                 items.shrink_to_fit();
                 Ok(Some(Value::Array(items)))
             }
-            other => Err(unexpected(other, "after array element").into()),
+            other => Err(SyntaxError::at(other, "after array element").into()),
         }
     }
 
@@ -274,7 +238,7 @@ impl<'b> Parser<'b> {
         self.budget.take(weight::of_member(&key.text))?;
         self.members.push(Member { key, value });
         let mut waiting = waiting.saturating_add(1);
-        match self.peek().ok_or(END)? {
+        match self.peek().ok_or(SyntaxError::End)? {
             b',' => {
                 self.bump();
                 if waiting >= MAX_WAITING {
@@ -290,7 +254,7 @@ impl<'b> Parser<'b> {
                 self.settle(&mut map, waiting);
                 Ok(Some(Value::Object(map)))
             }
-            other => Err(unexpected(other, "after object key:value pair").into()),
+            other => Err(SyntaxError::at(other, "after object key:value pair").into()),
         }
     }
 
@@ -315,19 +279,19 @@ impl<'b> Parser<'b> {
         }
     }
 
-    fn key(&mut self) -> Result<Key, String> {
-        match self.peek().ok_or(END)? {
+    fn key(&mut self) -> Result<Key, SyntaxError> {
+        match self.peek().ok_or(SyntaxError::End)? {
             b'"' => {}
-            other => return Err(unexpected(other, KEY)),
+            other => return Err(SyntaxError::at(other, KEY)),
         }
         let text = self.string()?;
         let at = self.at;
-        match self.peek().ok_or(END)? {
+        match self.peek().ok_or(SyntaxError::End)? {
             b':' => {
                 self.bump();
                 Ok(Key { text, at })
             }
-            other => Err(unexpected(other, "after object key")),
+            other => Err(SyntaxError::at(other, "after object key")),
         }
     }
 
@@ -378,19 +342,4 @@ fn join(path: &mut String, key: &str) {
         path.push('.');
     }
     push_step(path, key);
-}
-
-fn unexpected(byte: u8, place: &str) -> String {
-    let shown = match byte {
-        b'\'' => "'\\''".to_owned(),
-        b'"' => "'\"'".to_owned(),
-        b'\\' => "'\\\\'".to_owned(),
-        b'\n' => "'\\n'".to_owned(),
-        b'\r' => "'\\r'".to_owned(),
-        b'\t' => "'\\t'".to_owned(),
-        0..=0x1f | 0x7f => format!("'\\x{byte:02x}'"),
-        0x80..=0x9f => format!("'\\u{byte:04x}'"),
-        other => format!("'{}'", char::from(other)),
-    };
-    format!("invalid character {shown} {place}")
 }

@@ -2,32 +2,32 @@
 
 use serde_json::{Number, Value};
 
-use super::{END, Parser, unexpected};
+use super::{Parser, SyntaxError};
 
 impl<'b> Parser<'b> {
-    pub(super) fn literal(&mut self, word: &'static str, value: Value) -> Result<Option<Value>, String> {
+    pub(super) fn literal(&mut self, word: &'static str, value: Value) -> Result<Option<Value>, SyntaxError> {
         for expected in word.bytes() {
             match self.byte() {
-                None => return Err(END.to_owned()),
+                None => return Err(SyntaxError::End),
                 Some(found) if found == expected => self.bump(),
-                Some(found) => {
+                Some(byte) => {
                     let expected = char::from(expected);
-                    return Err(unexpected(found, &format!("in literal {word} (expecting '{expected}')")));
+                    return Err(SyntaxError::Literal { byte, literal: word, expected });
                 }
             }
         }
         Ok(Some(value))
     }
 
-    pub(super) fn number(&mut self) -> Result<Value, String> {
+    pub(super) fn number(&mut self) -> Result<Value, SyntaxError> {
         let start = self.at;
         if self.byte() == Some(b'-') {
             self.bump();
         }
-        match self.byte().ok_or(END)? {
+        match self.byte().ok_or(SyntaxError::End)? {
             b'0' => self.bump(),
             b'1'..=b'9' => self.digits(),
-            other => return Err(unexpected(other, "in numeric literal")),
+            other => return Err(SyntaxError::at(other, "in numeric literal")),
         }
         let mut whole = true;
         if self.byte() == Some(b'.') {
@@ -54,17 +54,17 @@ impl<'b> Parser<'b> {
         }
     }
 
-    fn some_digits(&mut self, place: &str) -> Result<(), String> {
-        match self.byte().ok_or(END)? {
+    fn some_digits(&mut self, place: &'static str) -> Result<(), SyntaxError> {
+        match self.byte().ok_or(SyntaxError::End)? {
             b'0'..=b'9' => {
                 self.digits();
                 Ok(())
             }
-            other => Err(unexpected(other, place)),
+            other => Err(SyntaxError::at(other, place)),
         }
     }
 
-    pub(super) fn string(&mut self) -> Result<String, String> {
+    pub(super) fn string(&mut self) -> Result<String, SyntaxError> {
         self.bump();
         let run = self.run();
         if self.byte() == Some(b'"') {
@@ -73,7 +73,7 @@ impl<'b> Parser<'b> {
         }
         let mut out = run.to_vec();
         loop {
-            match self.byte().ok_or(END)? {
+            match self.byte().ok_or(SyntaxError::End)? {
                 b'"' => {
                     self.bump();
                     return Ok(text(&out));
@@ -82,7 +82,7 @@ impl<'b> Parser<'b> {
                     self.bump();
                     self.escape(&mut out)?;
                 }
-                control @ 0..=0x1f => return Err(unexpected(control, "in string literal")),
+                control @ 0..=0x1f => return Err(SyntaxError::at(control, "in string literal")),
                 _ => out.extend_from_slice(self.run()),
             }
         }
@@ -97,8 +97,8 @@ impl<'b> Parser<'b> {
         rest.get(..length).unwrap_or_default()
     }
 
-    fn escape(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
-        let byte = self.byte().ok_or(END)?;
+    fn escape(&mut self, out: &mut Vec<u8>) -> Result<(), SyntaxError> {
+        let byte = self.byte().ok_or(SyntaxError::End)?;
         self.bump();
         let plain = match byte {
             b'"' | b'\\' | b'/' => byte,
@@ -112,13 +112,13 @@ impl<'b> Parser<'b> {
                 out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
                 return Ok(());
             }
-            other => return Err(unexpected(other, "in string escape code")),
+            other => return Err(SyntaxError::at(other, "in string escape code")),
         };
         out.push(plain);
         Ok(())
     }
 
-    fn code_point(&mut self) -> Result<char, String> {
+    fn code_point(&mut self) -> Result<char, SyntaxError> {
         let high = self.hex4()?;
         if let Some(c) = char::from_u32(u32::from(high)) {
             return Ok(c);
@@ -136,12 +136,12 @@ impl<'b> Parser<'b> {
         Ok(char::REPLACEMENT_CHARACTER)
     }
 
-    fn hex4(&mut self) -> Result<u16, String> {
+    fn hex4(&mut self) -> Result<u16, SyntaxError> {
         let mut value = 0_u16;
         for _ in 0..4 {
-            let byte = self.byte().ok_or(END)?;
+            let byte = self.byte().ok_or(SyntaxError::End)?;
             let digit = char::from(byte).to_digit(16).and_then(|digit| u16::try_from(digit).ok());
-            let digit = digit.ok_or_else(|| unexpected(byte, "in \\u hexadecimal character escape"))?;
+            let digit = digit.ok_or_else(|| SyntaxError::at(byte, "in \\u hexadecimal character escape"))?;
             value = (value << 4) | digit;
             self.bump();
         }
@@ -157,7 +157,7 @@ fn text(bytes: &[u8]) -> String {
     }
 }
 
-fn parsed_number(text: &str, whole: bool) -> Result<Value, String> {
+fn parsed_number(text: &str, whole: bool) -> Result<Value, SyntaxError> {
     if whole {
         if let Ok(number) = text.parse::<i64>() {
             return Ok(number.into());
@@ -170,5 +170,5 @@ fn parsed_number(text: &str, whole: bool) -> Result<Value, String> {
         .ok()
         .and_then(Number::from_f64)
         .map(Value::Number)
-        .ok_or_else(|| format!("json: cannot unmarshal number {text} into Go value of type float64"))
+        .ok_or_else(|| SyntaxError::Number(text.to_owned()))
 }

@@ -63,7 +63,16 @@ pub struct AccessRules {
 pub struct Granted {
     pub rules: Vec<Rule>,
     /// Roles that bindings name and that are not there.
-    pub problems: Vec<String>,
+    pub problems: Vec<NoRole>,
+}
+
+/// A role that a binding names and that is not there, in Kubernetes' words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}.rbac.authorization.k8s.io \"{name}\" not found", .kind.to_ascii_lowercase())]
+pub struct NoRole {
+    /// `Role` or `ClusterRole`.
+    pub kind: String,
+    pub name: String,
 }
 
 impl AccessRules {
@@ -105,7 +114,7 @@ impl AccessRules {
         if is_master(user) {
             return Access { allowed: true, reason: String::new() };
         }
-        let mut problems = Vec::new();
+        let mut problems: Vec<NoRole> = Vec::new();
         for bound in self.bindings.of(user, namespace(attributes)) {
             match self.bound_rules(bound.binding) {
                 Ok(rules) if rules.iter().any(|rule| rule.allows(attributes)) => {
@@ -118,7 +127,7 @@ impl AccessRules {
         let reason = if problems.is_empty() {
             String::new()
         } else {
-            format!("RBAC: {}", together(problems.into_iter()))
+            format!("RBAC: {}", together(problems.iter().map(NoRole::to_string)))
         };
         Access { allowed: false, reason }
     }
@@ -156,16 +165,16 @@ impl AccessRules {
     ///
     /// # Errors
     /// There is no such role.
-    pub fn role(&self, binding: &Value) -> Result<Arc<[Rule]>, String> {
+    pub fn role(&self, binding: &Value) -> Result<Arc<[Rule]>, NoRole> {
         self.bound_rules(&Binding::read(binding, text(binding, "/metadata/namespace")))
     }
 
-    fn bound_rules(&self, binding: &Binding) -> Result<Arc<[Rule]>, String> {
+    fn bound_rules(&self, binding: &Binding) -> Result<Arc<[Rule]>, NoRole> {
         let (kind, name) = (&*binding.role_kind, &*binding.role);
         let namespace = if kind == "Role" { &*binding.namespace } else { "" };
-        self.roles.rules(namespace, name).ok_or_else(|| {
-            format!("{}.rbac.authorization.k8s.io \"{name}\" not found", kind.to_ascii_lowercase())
-        })
+        self.roles
+            .rules(namespace, name)
+            .ok_or_else(|| NoRole { kind: kind.to_owned(), name: name.to_owned() })
     }
 }
 
@@ -267,7 +276,10 @@ mod tests {
         let problem = "clusterrole.rbac.authorization.k8s.io \"gone\" not found";
         let access = rules.authorize(&user("u", "h"), &path);
         assert_eq!(access, Access { allowed: false, reason: format!("RBAC: {problem}") });
-        assert_eq!(rules.granted(&user("u", "g"), "").problems, [problem]);
+        assert_eq!(
+            rules.granted(&user("u", "g"), "").problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            [problem]
+        );
         assert_eq!(rules.granted(&user("u", "g"), "").rules.len(), 1);
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod configuration;
 mod validate;
 
 use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::go::instant::TimestampError;
 use admit_apimachinery::go::{self, Timestamp};
 use serde_json::{Map, Value};
 
@@ -183,7 +184,7 @@ impl Coercer<'_> {
         let at = path.child("metadata");
         if let Err(detail) = check_shape(metadata, &OBJECT_META) {
             if self.malformed == Malformed::Refuse {
-                return Err(Box::new(FieldError::invalid(at, &*metadata, detail)));
+                return Err(Box::new(FieldError::invalid(at, &*metadata, detail.to_string())));
             }
             match metadata {
                 Value::Object(fields) => fields.retain(|key, value| {
@@ -228,25 +229,40 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// Whether a value decodes into a structure; the message is Go's decoder's.
-fn check_shape(value: &Value, structure: &Structure) -> Result<(), String> {
+/// A value of another type than its field, in the words of Go's decoder.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum Misfit {
+    /// Of a whole structure.
+    #[error("json: cannot unmarshal {found} into Go value of type v1.{structure}")]
+    Structure { found: &'static str, structure: &'static str },
+    /// Of a field of one.
+    #[error("json: cannot unmarshal {found} into Go struct field {structure}.{field} of type {go_type}")]
+    Field { found: &'static str, structure: &'static str, field: String, go_type: String },
+    /// A text that is no time.
+    #[error(transparent)]
+    Time(TimestampError),
+}
+
+/// Whether a value decodes into a structure.
+fn check_shape(value: &Value, structure: &Structure) -> Result<(), Misfit> {
     match value {
         Value::Object(fields) => fields.iter().try_for_each(|(key, value)| match structure.shape(key) {
             Some(shape) => check_field(value, shape, key, structure),
             None => Ok(()),
         }),
         Value::Null => Ok(()),
-        other => {
-            let (found, name) = (go::json::kind(other), structure.name);
-            Err(format!("json: cannot unmarshal {found} into Go value of type v1.{name}"))
-        }
+        other => Err(Misfit::Structure { found: go::json::kind(other), structure: structure.name }),
     }
 }
 
-fn check_field(value: &Value, shape: Shape, field: &str, structure: &Structure) -> Result<(), String> {
+fn check_field(value: &Value, shape: Shape, field: &str, structure: &Structure) -> Result<(), Misfit> {
     let wrong = |value: &Value, go_type: &str| {
-        let (found, name) = (go::json::kind(value), structure.name);
-        Err(format!("json: cannot unmarshal {found} into Go struct field {name}.{field} of type {go_type}"))
+        Err(Misfit::Field {
+            found: go::json::kind(value),
+            structure: structure.name,
+            field: field.to_owned(),
+            go_type: go_type.to_owned(),
+        })
     };
     let is_no_text = |value: &&Value| !value.is_string() && !value.is_null();
     match (shape, value) {
@@ -254,9 +270,7 @@ fn check_field(value: &Value, shape: Shape, field: &str, structure: &Structure) 
         | (Shape::Text, Value::String(_))
         | (Shape::Bool, Value::Bool(_))
         | (Shape::Raw, _) => Ok(()),
-        (Shape::Time, Value::String(text)) => {
-            text.parse().map(|_: Timestamp| ()).map_err(|error| error.to_string())
-        }
+        (Shape::Time, Value::String(text)) => text.parse().map(|_: Timestamp| ()).map_err(Misfit::Time),
         (Shape::Integer, Value::Number(number)) if number.is_i64() => Ok(()),
         (Shape::TextMap, Value::Object(map)) => {
             map.values().find(is_no_text).map_or(Ok(()), |v| wrong(v, "string"))

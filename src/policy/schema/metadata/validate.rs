@@ -79,7 +79,7 @@ fn embedded_resource(map: &Map<String, Value>, path: &Path<'_>, errors: &mut Fie
     match map.get("metadata") {
         None => {}
         Some(value) => match check_shape(value, &OBJECT_META) {
-            Err(detail) => errors.add(|| FieldError::invalid(at, value, detail)),
+            Err(error) => errors.add(|| FieldError::invalid(at, value, error.to_string())),
             Ok(()) => {
                 let empty = Map::new();
                 let fields = value.as_object().unwrap_or(&empty);

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use regex_automata::meta::Regex;
 use serde_json::Value;
+use thiserror::Error;
 
 use super::{API_VERSION, Case, Expectation, ExpectedReason, Outcome, Suite, Text, target};
-use crate::patch;
+use crate::patch::{self, NoPatch, PatchError};
 use crate::read::decode::{Fields, FieldsError, known, wrong};
 use crate::request::access::{ANSWER_FIELDS, AccessAnswers};
 use crate::request::{GroupVersionKind, Operation, UserInfo};
-use crate::set::builtins::Builtins;
+use crate::set::builtins::{Builtins, StrategicError};
 use crate::set::load::is_suite;
 
 /// The fields of a suite.
@@ -80,6 +81,26 @@ impl Suite {
     }
 }
 
+/// Why changes cannot be made to an object.
+#[derive(Debug, Error)]
+enum ChangeError {
+    #[error(transparent)]
+    NoPatch(#[from] NoPatch),
+    #[error("operation {} at {}: {}", .0.operation, .0.path, .0.kind)]
+    Patch(#[from] PatchError),
+    /// In the words of a server.
+    #[error("{0}")]
+    Strategic(#[from] StrategicError),
+    #[error("{} {} is no built-in kind: only those have strategic merge patches", .0.api_version(), .0.kind)]
+    NotBuiltin(GroupVersionKind),
+    #[error("must be a map of what changes")]
+    NoMap,
+    #[error("must be a map of what changes, or a list of operations")]
+    NoChanges,
+    #[error("patchType `{0}` is not one of json, merge, strategic")]
+    UnknownType(String),
+}
+
 /// What `changes` make of `object`, by the same choice of a type as `kubectl patch`'s: a list is a JSON patch, a map a
 /// strategic merge patch where the kind is built in, else a merge patch.
 fn patched(
@@ -87,8 +108,11 @@ fn patched(
     changes: &Value,
     patch_type: Option<&str>,
     builtins: Option<&dyn Builtins>,
-) -> Result<Value, String> {
-    let strategic = || builtins.and_then(|kinds| kinds.patched(object, changes));
+) -> Result<Value, ChangeError> {
+    let strategic = || {
+        let made = builtins.and_then(|kinds| kinds.patched(object, changes));
+        made.map(|made| made.map_err(ChangeError::from))
+    };
     let merged = || {
         let mut object = object.clone();
         patch::merge(&mut object, changes);
@@ -102,18 +126,13 @@ fn patched(
         }
         (None, Value::Object(_)) => strategic().unwrap_or_else(merged),
         (Some("merge"), Value::Object(_)) => merged(),
-        (Some("strategic"), Value::Object(_)) => strategic().unwrap_or_else(|| {
-            let kind = GroupVersionKind::of(object);
-            Err(format!(
-                "{} {} is no built-in kind: only those have strategic merge patches",
-                kind.api_version(),
-                kind.kind
-            ))
-        }),
-        (Some("json"), _) => Err("must be a list of operations, each with `op` and `path`".to_owned()),
-        (Some("merge" | "strategic"), _) => Err("must be a map of what changes".to_owned()),
-        (None, _) => Err("must be a map of what changes, or a list of operations".to_owned()),
-        (Some(other), _) => Err(format!("patchType `{other}` is not one of json, merge, strategic")),
+        (Some("strategic"), Value::Object(_)) => {
+            strategic().unwrap_or_else(|| Err(ChangeError::NotBuiltin(GroupVersionKind::of(object))))
+        }
+        (Some("json"), _) => Err(NoPatch::NoList.into()),
+        (Some("merge" | "strategic"), _) => Err(ChangeError::NoMap),
+        (None, _) => Err(ChangeError::NoChanges),
+        (Some(other), _) => Err(ChangeError::UnknownType(other.to_owned())),
     }
 }
 
@@ -187,7 +206,7 @@ impl Layered<'_> {
         let patch_type = self.of("patchType").optional_string("patchType")?;
         patched(base, changes, patch_type.as_deref(), self.builtins)
             .map(|made| Some(Arc::new(made)))
-            .map_err(wrong)
+            .map_err(|error| wrong(error.to_string()))
     }
 
     /// What the objects imply, unless it is said.

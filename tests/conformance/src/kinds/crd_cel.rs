@@ -174,8 +174,10 @@ impl Row {
         for (expected, rule) in results.iter().zip(&schema.rules) {
             let compiled = env.compile(rule, &schema, if stored { Modes::STORED } else { Modes::NEW });
             let program = compiled.program.as_ref().and_then(|program| program.as_ref().ok());
-            let error = compiled.program.as_ref().and_then(|program| program.as_ref().err());
-            let message_error = compiled.message.as_ref().and_then(|message| message.as_ref().err());
+            let error =
+                compiled.program.as_ref().and_then(|program| program.as_ref().err().map(ToString::to_string));
+            let message_error =
+                compiled.message.as_ref().and_then(|message| message.as_ref().err().map(ToString::to_string));
             let message = compiled.message.as_ref().and_then(|message| message.as_ref().ok());
             let of = |key: &str| expected.get(key).cloned().unwrap_or_default();
             let text_of =

@@ -1,6 +1,8 @@
 //! Format strings: literal text and clauses. The checker's validator of literal format strings reads them with this too.
 
-use admit_apimachinery::go::integer::atoi;
+use std::fmt;
+
+use admit_apimachinery::go::integer::{NumberError, atoi};
 
 /// How a value is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +31,66 @@ pub(crate) enum Piece<'t> {
     },
 }
 
+/// Why a format string cannot be read, in cel-go's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TemplateError {
+    /// There is no value at this position.
+    OutOfRange(usize),
+    /// A percent sign stands at the end.
+    Ends,
+    /// No clause begins with this character.
+    UnknownClause(char),
+    /// No clause follows the digits after a point.
+    PrecisionEnds,
+    /// The digits after a point are no number, or too large a one.
+    Precision(NumberError),
+}
+
+impl fmt::Display for TemplateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const CLAUSE: &str = "could not parse formatting clause: ";
+        const PRECISION: &str = "error while parsing precision: ";
+        match self {
+            Self::OutOfRange(index) => write!(f, "index {index} out of range"),
+            Self::Ends => f.write_str("unexpected end of string"),
+            Self::UnknownClause(byte) => write!(f, "{CLAUSE}unrecognized formatting clause \"{byte}\""),
+            Self::PrecisionEnds => write!(f, "{CLAUSE}{PRECISION}could not find end of precision specifier"),
+            Self::Precision(cause) => {
+                write!(f, "{CLAUSE}{PRECISION}error while converting precision to integer: {cause}")
+            }
+        }
+    }
+}
+
+/// Why a value cannot be shown, in cel-go's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ValueError {
+    /// The clause does not take values of this type.
+    Unsuited { rule: &'static str, type_name: String },
+    /// Values of this type have no text within a list or a map.
+    NoText(&'static str),
+    /// Keys of this type have no text.
+    NoKeyText(&'static str),
+    /// The bytes are no text.
+    NotUtf8,
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsuited { rule, type_name } => write!(f, "{rule}, was given {type_name}"),
+            Self::NoText(type_name) => write!(f, "no formatting function for {type_name}"),
+            Self::NoKeyText(type_name) => write!(f, "no formatting function for map key of type {type_name}"),
+            Self::NotUtf8 => f.write_str(
+                "could not convert argument \"invalid UTF-8 in bytes, cannot convert to string\" to string",
+            ),
+        }
+    }
+}
+
 impl Clause {
     /// What is said of a value whose type the clause does not take.
-    pub(crate) fn unsuited(self, type_name: &str) -> String {
+    pub(crate) fn unsuited(self, type_name: &str) -> ValueError {
         let rule = match self {
             Self::Text => {
                 "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, \
@@ -44,12 +103,15 @@ impl Clause {
             Self::Octal => "octal clause can only be used on integers",
             Self::Hexadecimal { .. } => "only integers, byte buffers, and strings can be formatted as hex",
         };
-        format!("{rule}, was given {type_name}")
+        ValueError::Unsuited { rule, type_name: type_name.to_owned() }
     }
 }
 
 /// The parts of a format string for `arguments` values; after an error there are no more.
-pub(crate) fn pieces(template: &str, arguments: usize) -> impl Iterator<Item = Result<Piece<'_>, String>> {
+pub(crate) fn pieces(
+    template: &str,
+    arguments: usize,
+) -> impl Iterator<Item = Result<Piece<'_>, TemplateError>> {
     let mut rest = template;
     let mut index = 0_usize;
     std::iter::from_fn(move || {
@@ -62,7 +124,7 @@ pub(crate) fn pieces(template: &str, arguments: usize) -> impl Iterator<Item = R
     })
 }
 
-type Next<'t> = (Result<Piece<'t>, String>, &'t str);
+type Next<'t> = (Result<Piece<'t>, TemplateError>, &'t str);
 
 fn next_piece(text: &str, index: usize, arguments: usize) -> Option<Next<'_>> {
     let Some(after) = text.strip_prefix('%') else {
@@ -74,20 +136,19 @@ fn next_piece(text: &str, index: usize, arguments: usize) -> Option<Next<'_>> {
         return Some((Ok(Piece::Text("%")), rest));
     }
     if index >= arguments {
-        return Some((Err(format!("index {index} out of range")), ""));
+        return Some((Err(TemplateError::OutOfRange(index)), ""));
     }
     if after.is_empty() {
-        return Some((Err("unexpected end of string".to_owned()), ""));
+        return Some((Err(TemplateError::Ends), ""));
     }
     Some(match parse_clause(after) {
         Ok((clause, rest)) => (Ok(Piece::Clause { index, clause }), rest),
-        Err(cause) => (Err(format!("could not parse formatting clause: {cause}")), ""),
+        Err(error) => (Err(error), ""),
     })
 }
 
-fn parse_clause(text: &str) -> Result<(Clause, &str), String> {
-    let (precision, rest) =
-        parse_precision(text).map_err(|cause| format!("error while parsing precision: {cause}"))?;
+fn parse_clause(text: &str) -> Result<(Clause, &str), TemplateError> {
+    let (precision, rest) = parse_precision(text)?;
     let mut chars = rest.chars();
     let clause = match chars.next() {
         Some('s') => Clause::Text,
@@ -101,20 +162,18 @@ fn parse_clause(text: &str) -> Result<(Clause, &str), String> {
         _ => {
             // The reference looks at one byte and shows it as a character.
             let byte = rest.bytes().next().map_or(' ', char::from);
-            return Err(format!("unrecognized formatting clause \"{byte}\""));
+            return Err(TemplateError::UnknownClause(byte));
         }
     };
     Ok((clause, chars.as_str()))
 }
 
-fn parse_precision(text: &str) -> Result<(Option<usize>, &str), String> {
+fn parse_precision(text: &str) -> Result<(Option<usize>, &str), TemplateError> {
     let Some(after) = text.strip_prefix('.') else { return Ok((None, text)) };
     let end = after.find(|c: char| !c.is_ascii_digit());
-    let (digits, rest) = end
-        .and_then(|end| after.split_at_checked(end))
-        .ok_or_else(|| "could not find end of precision specifier".to_owned())?;
-    let precision =
-        atoi(digits).map_err(|cause| format!("error while converting precision to integer: {cause}"))?;
+    let (digits, rest) =
+        end.and_then(|end| after.split_at_checked(end)).ok_or(TemplateError::PrecisionEnds)?;
+    let precision = atoi(digits).map_err(TemplateError::Precision)?;
     Ok((Some(usize::try_from(precision).unwrap_or(usize::MAX)), rest))
 }
 
@@ -155,7 +214,8 @@ mod tests {
                  to integer: strconv.Atoi: parsing \"\": invalid syntax",
             ),
         ] {
-            assert_eq!(pieces(template, arguments).last(), Some(Err(text.to_owned())), "{template}");
+            let told = pieces(template, arguments).last().and_then(|piece| piece.err());
+            assert_eq!(told.map(|error| error.to_string()).as_deref(), Some(text), "{template}");
         }
     }
 }

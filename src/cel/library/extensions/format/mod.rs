@@ -6,7 +6,7 @@ mod number;
 mod plain;
 mod text;
 
-pub(crate) use clause::{Clause, Piece, pieces};
+pub(crate) use clause::{Clause, Piece, TemplateError, ValueError, pieces};
 
 use crate::cost::{CallEstimate, Operand};
 use crate::library::{Context, Overload, Version, cost, mismatch};
@@ -37,12 +37,12 @@ pub(super) fn format_plain<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Res
 fn filled<'a>(
     context: &Context<'a>,
     args: &[Value<'a>],
-    fill: fn(Clause, &Value<'_>) -> Result<String, String>,
+    fill: fn(Clause, &Value<'_>) -> Result<String, ValueError>,
 ) -> Result<Value<'a>, EvalError> {
     let [Value::String(template), Value::List(values)] = args else { return mismatch() };
     let mut text = String::new();
     for piece in pieces(template, values.len()) {
-        match piece.map_err(EvalError::other)? {
+        match piece.map_err(|error| EvalError::other(error.to_string()))? {
             Piece::Text(literal) => text.push_str(literal),
             Piece::Clause { index, clause } => {
                 let value = value_at(*values, index)?;
@@ -62,7 +62,7 @@ fn value_at<'a>(values: List<'a>, index: usize) -> Result<Value<'a>, EvalError> 
 }
 
 /// The text that stands for a clause.
-fn fill(clause: Clause, value: &Value<'_>) -> Result<String, String> {
+fn fill(clause: Clause, value: &Value<'_>) -> Result<String, ValueError> {
     match clause {
         Clause::Text => text::shown(value),
         Clause::Decimal => text::decimal(value),

@@ -3,7 +3,7 @@
 
 use admit_apimachinery::go::{duration, float};
 
-use super::{Clause, number};
+use super::{Clause, ValueError, number};
 use crate::value::Value;
 use crate::value::runtime_type;
 
@@ -14,7 +14,7 @@ const PRECISION: usize = 6;
 const LAST_DIGIT: usize = 1_074;
 
 /// The text that stands for a clause.
-pub(super) fn fill(clause: Clause, value: &Value<'_>) -> Result<String, String> {
+pub(super) fn fill(clause: Clause, value: &Value<'_>) -> Result<String, ValueError> {
     let unsuited = || unsuited(clause, runtime_type::name_of(value));
     match clause {
         Clause::Text => shown(value),
@@ -40,7 +40,7 @@ pub(super) fn fill(clause: Clause, value: &Value<'_>) -> Result<String, String> 
 }
 
 /// What is said of a value whose type the clause does not take.
-fn unsuited(clause: Clause, type_name: &str) -> String {
+fn unsuited(clause: Clause, type_name: &str) -> ValueError {
     let rule = match clause {
         Clause::Text => return clause.unsuited(type_name),
         Clause::Decimal => "decimal clause can only be used on ints, uints, and doubles",
@@ -50,7 +50,7 @@ fn unsuited(clause: Clause, type_name: &str) -> String {
         Clause::Octal => "octal clause can only be used on ints and uints",
         Clause::Hexadecimal { .. } => "only ints, uints, bytes, and strings can be formatted as hex",
     };
-    format!("{rule}, was given {type_name}")
+    ValueError::Unsuited { rule, type_name: type_name.to_owned() }
 }
 
 fn number_of(value: &Value<'_>) -> Option<f64> {
@@ -72,7 +72,7 @@ const fn special_name(value: f64) -> Option<&'static str> {
     }
 }
 
-fn shown(value: &Value<'_>) -> Result<String, String> {
+fn shown(value: &Value<'_>) -> Result<String, ValueError> {
     Ok(match value {
         Value::Null => "null".to_owned(),
         Value::Bool(bool) => bool.to_string(),
@@ -90,7 +90,7 @@ fn shown(value: &Value<'_>) -> Result<String, String> {
         }
         Value::Map(map) => {
             let entries = map.iter().map(|(key, value)| Ok((shown(&key)?, shown(&value)?)));
-            let mut entries: Vec<(String, String)> = entries.collect::<Result<_, String>>()?;
+            let mut entries: Vec<(String, String)> = entries.collect::<Result<_, ValueError>>()?;
             entries.sort_by(|(x, _), (y, _)| x.cmp(y));
             let entries: Vec<_> = entries.into_iter().map(|(key, value)| format!("{key}: {value}")).collect();
             format!("{{{}}}", entries.join(", "))

@@ -2,12 +2,12 @@
 
 use admit_apimachinery::go::{duration, float, quote};
 
-use super::Clause;
+use super::{Clause, ValueError};
 use crate::value::runtime_type;
 use crate::value::{List, Map, Value};
 
 /// A value as `%s` shows it.
-pub(super) fn shown(value: &Value<'_>) -> Result<String, String> {
+pub(super) fn shown(value: &Value<'_>) -> Result<String, ValueError> {
     Ok(match value {
         Value::Null => "null".to_owned(),
         Value::Bool(bool) => bool.to_string(),
@@ -15,10 +15,9 @@ pub(super) fn shown(value: &Value<'_>) -> Result<String, String> {
         Value::Uint(uint) => uint.to_string(),
         Value::Double(double) => float::general(*double),
         Value::String(text) => (*text).to_owned(),
-        Value::Bytes(bytes) => std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| {
-            "could not convert argument \"invalid UTF-8 in bytes, cannot convert to string\" to string"
-                .to_owned()
-        })?,
+        Value::Bytes(bytes) => {
+            std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| ValueError::NotUtf8)?
+        }
         Value::Duration(span) => format!("{}s", float::plain(duration::seconds(span.0))),
         Value::Timestamp(instant) => instant.to_string(),
         Value::Type(ty) => runtime_type::name(ty).to_owned(),
@@ -31,7 +30,7 @@ pub(super) fn shown(value: &Value<'_>) -> Result<String, String> {
 }
 
 /// An integer as `%d` shows it.
-pub(super) fn decimal(value: &Value<'_>) -> Result<String, String> {
+pub(super) fn decimal(value: &Value<'_>) -> Result<String, ValueError> {
     match value {
         Value::Int(int) => Ok(int.to_string()),
         Value::Uint(uint) => Ok(uint.to_string()),
@@ -40,7 +39,7 @@ pub(super) fn decimal(value: &Value<'_>) -> Result<String, String> {
 }
 
 /// A value inside a list or map.
-fn literal(value: &Value<'_>) -> Result<String, String> {
+fn literal(value: &Value<'_>) -> Result<String, ValueError> {
     Ok(match value {
         Value::String(text) => quote(text),
         Value::Bytes(_) => format!("b{}", quote(&shown(value)?)),
@@ -49,26 +48,25 @@ fn literal(value: &Value<'_>) -> Result<String, String> {
         Value::Duration(_) => format!("duration({})", quote(&shown(value)?)),
         Value::Timestamp(_) => format!("timestamp({})", quote(&shown(value)?)),
         Value::Optional(_) | Value::Opaque(_) => {
-            return Err(format!("no formatting function for {}", runtime_type::name_of(value)));
+            return Err(ValueError::NoText(runtime_type::name_of(value)));
         }
         other => shown(other)?,
     })
 }
 
-fn list_literal(list: List<'_>) -> Result<String, String> {
+fn list_literal(list: List<'_>) -> Result<String, ValueError> {
     let items: Vec<_> = list.iter().map(|item| literal(&item)).collect::<Result<_, _>>()?;
     Ok(format!("[{}]", items.join(", ")))
 }
 
 /// Entries in the order of their keys' texts.
-fn map_literal(map: Map<'_>) -> Result<String, String> {
+fn map_literal(map: Map<'_>) -> Result<String, ValueError> {
     let mut entries = Vec::with_capacity(map.len());
     for (key, value) in map.iter() {
         let key = match key {
             Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => literal(&key)?,
             other => {
-                let name = runtime_type::name_of(&other);
-                return Err(format!("no formatting function for map key of type {name}"));
+                return Err(ValueError::NoKeyText(runtime_type::name_of(&other)));
             }
         };
         entries.push((key, literal(&value)?));

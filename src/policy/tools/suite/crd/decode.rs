@@ -106,5 +106,7 @@ fn object(fields: &Fields<'_>, key: &str) -> Result<Option<Value>, FieldsError> 
 
 fn patches(fields: &Fields<'_>) -> Result<Option<json_patch::Patch>, FieldsError> {
     let Some(list) = fields.get("initialCRDPatches") else { return Ok(None) };
-    crate::patch::decode(list).map(Some).map_err(|why| wrong(fields.path_of("initialCRDPatches"), why))
+    crate::patch::decode(list)
+        .map(Some)
+        .map_err(|why| wrong(fields.path_of("initialCRDPatches"), why.to_string()))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::crd::{CompiledCrd, CrdVersion};
-use crate::patch;
+use crate::patch::{self, PatchError};
 use crate::report::recording::Expression;
 
 /// A compiled definition under test, with the manifest that patches are made to.
@@ -27,7 +27,7 @@ pub enum VariantError {
     #[error("{0}")]
     Refused(String),
     #[error("cannot be patched: {0}")]
-    Patch(String),
+    Patch(PatchError),
 }
 
 impl Variant {
