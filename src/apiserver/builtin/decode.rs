@@ -220,7 +220,7 @@ impl<'t> Decoder<'t> {
             (TypeRef::Time | TypeRef::MicroTime, Value::String(text)) => {
                 match scalar::time(&text, *kind == TypeRef::MicroTime) {
                     Ok(time) => Ok(Value::String(time)),
-                    Err(why) => self.unread(DecodeError::new(why), Value::String(text)),
+                    Err(error) => self.unread(error.into(), Value::String(text)),
                 }
             }
             (TypeRef::Time | TypeRef::MicroTime, value) => {
@@ -233,7 +233,7 @@ impl<'t> Decoder<'t> {
                 };
                 match read {
                     Ok(quantity) => Ok(Value::String(quantity)),
-                    Err(why) => self.unread(DecodeError::new(why), value),
+                    Err(error) => self.unread(error.into(), value),
                 }
             }
         }
@@ -326,7 +326,7 @@ impl<'t> Decoder<'t> {
 
     fn base64(&mut self, value: Value) -> Value {
         let read = match &value {
-            Value::String(text) => scalar::base64(text).map_err(DecodeError::new),
+            Value::String(text) => scalar::base64(text).map_err(DecodeError::from),
             Value::Array(items) => self.bytes(items),
             _ => return self.wrong(value, "[]uint8"),
         };

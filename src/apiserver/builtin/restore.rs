@@ -5,15 +5,40 @@
 use admit_apimachinery::go;
 use serde_json::{Map, Number, Value};
 
+use super::go_names;
 use super::model::{Field, Tables, TypeId, TypeRef};
-use super::{go_names, scalar};
+use super::scalar::{self, ScalarError};
 use crate::interrupt;
+
+/// A value that its field cannot hold, in the words of apimachinery's converter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RestoreError {
+    #[error("cannot restore struct from: {0}")]
+    Struct(&'static str),
+    #[error("cannot restore map from {0}")]
+    Map(&'static str),
+    #[error("cannot restore slice from {0}")]
+    Slice(&'static str),
+    #[error("error decoding from json: {0}")]
+    Bytes(ScalarError),
+    /// A number stands where another type is to be.
+    #[error("cannot convert {found} to {wanted}")]
+    Number { found: &'static str, wanted: String },
+    /// The field is of this type.
+    #[error("unrecognized type: {0}")]
+    Type(&'static str),
+    /// Of types that read the text of a value themselves.
+    #[error(transparent)]
+    Scalar(#[from] ScalarError),
+    #[error("json: cannot unmarshal {found} into Go value of type {wanted}")]
+    Mistyped { found: String, wanted: &'static str },
+}
 
 /// The object with its numbers cut to the sizes of their fields.
 ///
 /// # Errors
 /// The first value that its field cannot hold, in the order of the fields.
-pub(crate) fn restore(tables: &Tables, id: TypeId, mut value: Value) -> Result<Value, String> {
+pub(crate) fn restore(tables: &Tables, id: TypeId, mut value: Value) -> Result<Value, RestoreError> {
     check(tables, id, &value)?;
     cut_message(tables, id, &mut value);
     Ok(value)
@@ -23,15 +48,15 @@ pub(crate) fn restore(tables: &Tables, id: TypeId, mut value: Value) -> Result<V
 ///
 /// # Errors
 /// As [`restore`].
-pub(crate) fn check(tables: &Tables, id: TypeId, value: &Value) -> Result<(), String> {
+pub(crate) fn check(tables: &Tables, id: TypeId, value: &Value) -> Result<(), RestoreError> {
     match value {
         Value::Object(members) => fields(tables, id, members),
         Value::Null => Ok(()),
-        other => Err(format!("cannot restore struct from: {}", kind_of(other))),
+        other => Err(RestoreError::Struct(kind_of(other))),
     }
 }
 
-fn fields(tables: &Tables, id: TypeId, members: &Map<String, Value>) -> Result<(), String> {
+fn fields(tables: &Tables, id: TypeId, members: &Map<String, Value>) -> Result<(), RestoreError> {
     let definition = tables.get(id);
     for field in &definition.fields {
         match &field.kind {
@@ -88,7 +113,7 @@ struct Place<'t> {
 }
 
 impl Place<'_> {
-    fn value(self, kind: &TypeRef, value: &Value) -> Result<(), String> {
+    fn value(self, kind: &TypeRef, value: &Value) -> Result<(), RestoreError> {
         interrupt::checkpoint();
         match (kind, value) {
             (_, Value::Null) => Ok(()),
@@ -100,29 +125,27 @@ impl Place<'_> {
             (TypeRef::Map(inner), Value::Object(members)) => {
                 members.values().try_for_each(|member| self.value(inner, member))
             }
-            (TypeRef::Map(_), _) => Err(format!("cannot restore map from {}", kind_of(value))),
+            (TypeRef::Map(_), _) => Err(RestoreError::Map(kind_of(value))),
             (TypeRef::Bytes, Value::String(text)) => {
-                scalar::base64(text).map(drop).map_err(|why| format!("error decoding from json: {why}"))
+                scalar::base64(text).map(drop).map_err(RestoreError::Bytes)
             }
             (TypeRef::Bytes, Value::Array(_)) => Ok(()),
-            (TypeRef::List(_) | TypeRef::Bytes, _) => {
-                Err(format!("cannot restore slice from {}", kind_of(value)))
-            }
+            (TypeRef::List(_) | TypeRef::Bytes, _) => Err(RestoreError::Slice(kind_of(value))),
             (TypeRef::String | TypeRef::Enum(_), Value::String(_))
             | (TypeRef::Bool, Value::Bool(_))
             | (TypeRef::Float64, Value::Number(_)) => Ok(()),
             (TypeRef::String | TypeRef::Enum(_), Value::Number(number)) if number.is_i64() => {
-                Err(format!("cannot convert int64 to {}", self.text_type(kind)))
+                Err(RestoreError::Number { found: "int64", wanted: self.text_type(kind) })
             }
             (TypeRef::Int32 | TypeRef::Int64, Value::Number(number)) => whole(kind, number).map(drop),
             (TypeRef::Time | TypeRef::MicroTime | TypeRef::Quantity | TypeRef::IntOrString, _) => {
                 read_itself(kind, value)
             }
-            (TypeRef::String | TypeRef::Enum(_), _) => Err("unrecognized type: string".to_owned()),
-            (TypeRef::Bool, _) => Err("unrecognized type: bool".to_owned()),
-            (TypeRef::Int32, _) => Err("unrecognized type: int32".to_owned()),
-            (TypeRef::Int64, _) => Err("unrecognized type: int64".to_owned()),
-            (TypeRef::Float64, _) => Err("unrecognized type: float64".to_owned()),
+            (TypeRef::String | TypeRef::Enum(_), _) => Err(RestoreError::Type("string")),
+            (TypeRef::Bool, _) => Err(RestoreError::Type("bool")),
+            (TypeRef::Int32, _) => Err(RestoreError::Type("int32")),
+            (TypeRef::Int64, _) => Err(RestoreError::Type("int64")),
+            (TypeRef::Float64, _) => Err(RestoreError::Type("float64")),
             (
                 TypeRef::Raw(_)
                 | TypeRef::SchemaOrArray(_)
@@ -142,27 +165,27 @@ impl Place<'_> {
 }
 
 /// An integer in as many bits as its field has; the rest is lost.
-fn whole(kind: &TypeRef, number: &Number) -> Result<Value, String> {
+fn whole(kind: &TypeRef, number: &Number) -> Result<Value, RestoreError> {
     let size = if *kind == TypeRef::Int32 { "int32" } else { "int64" };
     let Some(integer) = go::json::reread(number).as_i64() else {
-        return Err(format!("cannot convert float64 to {size}"));
+        return Err(RestoreError::Number { found: "float64", wanted: size.to_owned() });
     };
     let cut = i32::from_le_bytes(integer.to_le_bytes().first_chunk().copied().unwrap_or_default());
     Ok(if *kind == TypeRef::Int32 { cut.into() } else { integer.into() })
 }
 
 /// Types that read the text of a value themselves.
-fn read_itself(kind: &TypeRef, value: &Value) -> Result<(), String> {
-    let no_text = |expected: &str| {
+fn read_itself(kind: &TypeRef, value: &Value) -> Result<(), RestoreError> {
+    let no_text = |wanted: &'static str| {
         let found = match value {
-            Value::Number(_) if expected == "int32" => format!("number {}", go::json::text(value)),
+            Value::Number(_) if wanted == "int32" => format!("number {}", go::json::text(value)),
             other => go::json::kind(other).to_owned(),
         };
-        Err(format!("json: cannot unmarshal {found} into Go value of type {expected}"))
+        Err(RestoreError::Mistyped { found, wanted })
     };
     match (kind, value) {
-        (TypeRef::Quantity, Value::String(text)) => scalar::quantity(text).map(drop),
-        (TypeRef::Quantity, other) => scalar::quantity(&other.to_string()).map(drop),
+        (TypeRef::Quantity, Value::String(text)) => Ok(scalar::quantity(text).map(drop)?),
+        (TypeRef::Quantity, other) => Ok(scalar::quantity(&other.to_string()).map(drop)?),
         (TypeRef::IntOrString, Value::String(_)) => Ok(()),
         (TypeRef::IntOrString, Value::Number(number))
             if number.as_i64().is_some_and(|own| i32::try_from(own).is_ok()) =>
@@ -170,7 +193,7 @@ fn read_itself(kind: &TypeRef, value: &Value) -> Result<(), String> {
             Ok(())
         }
         (TypeRef::IntOrString, _) => no_text("int32"),
-        (_, Value::String(text)) => scalar::time(text, *kind == TypeRef::MicroTime).map(drop),
+        (_, Value::String(text)) => Ok(scalar::time(text, *kind == TypeRef::MicroTime).map(drop)?),
         _ => no_text("string"),
     }
 }

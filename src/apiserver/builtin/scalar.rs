@@ -1,13 +1,26 @@
 //! Canonical forms of scalars that are strings in JSON and typed values in the API server, such as times and
 //! quantities.
 
+use admit_apimachinery::go::instant::TimestampError;
+use admit_apimachinery::go::json::CorruptInput;
 use admit_apimachinery::go::{self, Layout, Timestamp};
-use admit_apimachinery::quantity::Quantity;
+use admit_apimachinery::quantity::{Quantity, QuantityError};
+
+/// Why a text is no such value, in Go's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ScalarError {
+    #[error(transparent)]
+    Time(#[from] TimestampError),
+    #[error(transparent)]
+    Base64(#[from] CorruptInput),
+    #[error(transparent)]
+    Quantity(#[from] QuantityError),
+}
 
 /// A time in UTC: to the second, or to the microsecond, which such a field demands.
-pub(super) fn time(text: &str, micro: bool) -> Result<String, String> {
+pub(super) fn time(text: &str, micro: bool) -> Result<String, ScalarError> {
     let layout = if micro { Layout::Rfc3339Micro } else { Layout::Rfc3339 };
-    let read = Timestamp::parse(layout, text).map_err(|error| error.to_string())?;
+    let read = Timestamp::parse(layout, text)?;
     let seconds = Timestamp { nanos: 0, offset: 0, ..read }.to_string();
     if !micro {
         return Ok(seconds);
@@ -16,7 +29,7 @@ pub(super) fn time(text: &str, micro: bool) -> Result<String, String> {
 }
 
 /// Base64 in its padded standard form; line breaks are ignored.
-pub(super) fn base64(text: &str) -> Result<String, String> {
+pub(super) fn base64(text: &str) -> Result<String, ScalarError> {
     Ok(to_base64(&go::json::bytes(text)?))
 }
 
@@ -25,8 +38,8 @@ pub(super) fn to_base64(bytes: &[u8]) -> String {
 }
 
 /// A quantity in its canonical form: no fraction, the largest suffix that keeps the number whole.
-pub(super) fn quantity(text: &str) -> Result<String, String> {
-    let read = Quantity::parse(text.trim()).map_err(|error| error.to_string())?;
+pub(super) fn quantity(text: &str) -> Result<String, ScalarError> {
+    let read = Quantity::parse(text.trim())?;
     Ok(read.to_string())
 }
 
@@ -42,7 +55,7 @@ mod tests {
             Ok("2024-01-02T04:04:05.600000Z")
         );
         assert_eq!(
-            time("2024-01-02T03:04:05.6Z", true).unwrap_err(),
+            time("2024-01-02T03:04:05.6Z", true).unwrap_err().to_string(),
             "parsing time \"2024-01-02T03:04:05.6Z\" as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse \".6Z\" as \
              \".000000\""
         );

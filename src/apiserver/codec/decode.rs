@@ -218,7 +218,7 @@ fn custom_object(
     }
     if let Some(custom) = custom {
         unknown.extend(custom.prune(&mut value));
-        unknown.extend(custom.read_metadata(&mut value).map_err(Unread::Mistake)?);
+        unknown.extend(custom.read_metadata(&mut value).map_err(|error| Unread::Mistake(error.to_string()))?);
         custom.take_defaults(&value, &mut budget).map_err(too_heavy)?;
     }
     Ok(Received { object: value, strict: unknown_texts(&unknown), emptied: Vec::new() })

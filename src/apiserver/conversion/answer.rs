@@ -12,6 +12,34 @@ use super::restore::restored;
 use super::{ReviewVersion, kind_of, version_of};
 use crate::object;
 
+/// Why an answer is no review of a conversion that succeeded, in kube-apiserver's words.
+#[derive(Debug, thiserror::Error)]
+enum Unanswered {
+    /// It is a review of the other version.
+    #[error("converting ({found}.ConversionReview) to ({expected}.ConversionReview): unknown conversion")]
+    OtherVersion { found: String, expected: String },
+    #[error(
+        "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+        go::quote(.kind),
+        go::quote(.api_version)
+    )]
+    OtherKind { kind: String, api_version: String },
+    /// It does not say its type.
+    #[error("expected webhook response of {expected}, Kind=ConversionReview, got {found}, Kind={kind}")]
+    Untyped { expected: &'static str, found: String, kind: String },
+    #[error("no response provided")]
+    NoResponse,
+    #[error("expected response.uid={}, got {}", go::quote(.expected), go::quote(.found))]
+    OtherUid { expected: String, found: String },
+    #[error("response.result.status was '{0}', not 'Success'")]
+    Failed(String),
+    /// In the words of the webhook.
+    #[error("{0}")]
+    Refused(String),
+    #[error("response.convertedObjects is no list")]
+    NoList,
+}
+
 /// What an answer is an answer to.
 pub(super) struct Expected<'q> {
     pub(super) version: ReviewVersion,
@@ -43,7 +71,7 @@ impl Expected<'_> {
     }
 
     /// Whether it is a review at all: what says nothing of its type is taken for the type that is expected.
-    fn decoded(&self, review: &Value) -> Result<(), String> {
+    fn decoded(&self, review: &Value) -> Result<(), Unanswered> {
         let (kind, api_version) = (kind_of(review), version_of(review));
         let expected = self.version.api_version();
         let same =
@@ -54,48 +82,40 @@ impl Expected<'_> {
         let spoken = [ReviewVersion::V1, ReviewVersion::V1beta1].map(ReviewVersion::api_version);
         if kind == "ConversionReview" && spoken.contains(&api_version) {
             let short = |version: &str| version.rsplit('/').next().unwrap_or_default().to_owned();
-            return Err(format!(
-                "converting ({}.ConversionReview) to ({}.ConversionReview): unknown conversion",
-                short(api_version),
-                short(expected)
-            ));
+            return Err(Unanswered::OtherVersion { found: short(api_version), expected: short(expected) });
         }
-        let or = |text: &str, default: &str| go::quote(if text.is_empty() { default } else { text });
-        Err(format!(
-            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-            or(kind, "ConversionReview"),
-            or(api_version, expected)
-        ))
+        let or = |text: &str, default: &str| if text.is_empty() { default } else { text }.to_owned();
+        Err(Unanswered::OtherKind {
+            kind: or(kind, "ConversionReview"),
+            api_version: or(api_version, expected),
+        })
     }
 
-    fn answered(&self, mut review: Value) -> Result<Vec<Value>, String> {
+    fn answered(&self, mut review: Value) -> Result<Vec<Value>, Unanswered> {
         let strict = self.version == ReviewVersion::V1;
         let (api_version, kind) = (version_of(&review).to_owned(), kind_of(&review).to_owned());
         if strict && (api_version.is_empty() || kind.is_empty()) {
             let found = if api_version.contains('/') { api_version } else { format!("/{api_version}") };
-            let expected = self.version.api_version();
-            return Err(format!(
-                "expected webhook response of {expected}, Kind=ConversionReview, got {found}, Kind={kind}"
-            ));
+            return Err(Unanswered::Untyped { expected: self.version.api_version(), found, kind });
         }
         let Some(Value::Object(mut response)) = review.get_mut("response").map(Value::take) else {
-            return Err("no response provided".to_owned());
+            return Err(Unanswered::NoResponse);
         };
         let found = response.get("uid").and_then(Value::as_str).unwrap_or_default();
         if strict && found != self.uid {
-            return Err(format!("expected response.uid={}, got {}", go::quote(self.uid), go::quote(found)));
+            return Err(Unanswered::OtherUid { expected: self.uid.to_owned(), found: found.to_owned() });
         }
         let result = response.get("result").unwrap_or(&Value::Null);
         let text = |field: &str| result.get(field).and_then(Value::as_str).unwrap_or_default();
         match (text("status"), text("message")) {
             ("Success", _) => {}
-            (status, "") => return Err(format!("response.result.status was '{status}', not 'Success'")),
-            (_, message) => return Err(message.to_owned()),
+            (status, "") => return Err(Unanswered::Failed(status.to_owned())),
+            (_, message) => return Err(Unanswered::Refused(message.to_owned())),
         }
         match response.remove("convertedObjects") {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::Array(objects)) => Ok(objects),
-            Some(_) => Err("response.convertedObjects is no list".to_owned()),
+            Some(_) => Err(Unanswered::NoList),
         }
     }
 

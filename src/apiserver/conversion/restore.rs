@@ -5,20 +5,45 @@ use serde_json::{Map, Value};
 
 use crate::validation::metadata::{annotation_problems, label_problems};
 
+/// What is wrong with the metadata of a converted object, in kube-apiserver's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum MetadataError {
+    #[error("missing metadata in converted object")]
+    Missing,
+    #[error("invalid metadata of type {0} in converted object")]
+    OfConverted(&'static str),
+    #[error("invalid metadata of type {0} in input object")]
+    OfOriginal(&'static str),
+    /// Labels or annotations are no map.
+    #[error("invalid metadata.{field} of type {found} in converted object")]
+    NoMap { field: &'static str, found: &'static str },
+    /// A label or an annotation is no text.
+    #[error("metadata.{field}[{key}] must be a string, but is {found} in converted object")]
+    NoText { field: &'static str, key: String, found: &'static str },
+    /// Labels or annotations that no object may have; at least one.
+    #[error("{}", listed(.0))]
+    Invalid(Vec<String>),
+}
+
+fn listed(problems: &[String]) -> String {
+    match problems {
+        [one] => one.clone(),
+        many => format!("[{}]", many.join(", ")),
+    }
+}
+
 /// # Errors
-/// What is wrong with the metadata of the converted object, as upstream says it.
-pub(super) fn restored(original: &Value, mut converted: Value) -> Result<Value, String> {
+/// What is wrong with the metadata of the converted object.
+pub(super) fn restored(original: &Value, mut converted: Value) -> Result<Value, MetadataError> {
     let mut answered = match converted.get_mut("metadata").map(Value::take) {
-        None => return Err("missing metadata in converted object".to_owned()),
+        None => return Err(MetadataError::Missing),
         Some(Value::Object(metadata)) => metadata,
-        Some(other) => {
-            return Err(format!("invalid metadata of type {} in converted object", go_type(&other)));
-        }
+        Some(other) => return Err(MetadataError::OfConverted(go_type(&other))),
     };
     let mut metadata = match original.get("metadata") {
         None => Map::new(),
         Some(Value::Object(metadata)) => metadata.clone(),
-        Some(other) => return Err(format!("invalid metadata of type {} in input object", go_type(other))),
+        Some(other) => return Err(MetadataError::OfOriginal(go_type(other))),
     };
     for field in ["labels", "annotations"] {
         match answered.remove(field) {
@@ -29,10 +54,7 @@ pub(super) fn restored(original: &Value, mut converted: Value) -> Result<Value, 
                 checked(field, metadata.get(field), &pairs)?;
                 metadata.insert(field.to_owned(), Value::Object(pairs));
             }
-            Some(other) => {
-                let found = go_type(&other);
-                return Err(format!("invalid metadata.{field} of type {found} in converted object"));
-            }
+            Some(other) => return Err(MetadataError::NoMap { field, found: go_type(&other) }),
         }
     }
     if let Some(place) = converted.get_mut("metadata") {
@@ -41,13 +63,14 @@ pub(super) fn restored(original: &Value, mut converted: Value) -> Result<Value, 
     Ok(converted)
 }
 
-fn checked(field: &str, before: Option<&Value>, pairs: &Map<String, Value>) -> Result<(), String> {
+fn checked(
+    field: &'static str,
+    before: Option<&Value>,
+    pairs: &Map<String, Value>,
+) -> Result<(), MetadataError> {
     for (key, value) in pairs {
         if !value.is_string() {
-            let found = go_type(value);
-            return Err(format!(
-                "metadata.{field}[{key}] must be a string, but is {found} in converted object"
-            ));
+            return Err(MetadataError::NoText { field, key: key.clone(), found: go_type(value) });
         }
     }
     // What was there before is not looked at again.
@@ -56,11 +79,7 @@ fn checked(field: &str, before: Option<&Value>, pairs: &Map<String, Value>) -> R
     }
     let changed = serde_json::json!({"metadata": {field: pairs}});
     let problems = if field == "labels" { label_problems(&changed) } else { annotation_problems(&changed) };
-    match problems.as_slice() {
-        [] => Ok(()),
-        [one] => Err(one.clone()),
-        many => Err(format!("[{}]", many.join(", "))),
-    }
+    if problems.is_empty() { Ok(()) } else { Err(MetadataError::Invalid(problems)) }
 }
 
 /// As Go names the type of a decoded value.
@@ -117,7 +136,7 @@ mod tests {
             ),
         ];
         for (converted, why) in cases {
-            assert_eq!(restored(&original, converted), Err(why.to_owned()));
+            assert_eq!(restored(&original, converted).unwrap_err().to_string(), why);
         }
         assert!(restored(&original, meta(&json!({"labels": {"not/a/key": "old"}}))).is_ok(), "as it was");
         for odd in [

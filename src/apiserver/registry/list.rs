@@ -304,16 +304,17 @@ impl Registry {
     }
 }
 
+/// A text that is no resourceVersion, in kube-apiserver's words.
+#[derive(Debug, thiserror::Error)]
+#[error("resourceVersion: Invalid value: \"{0}\": strconv.ParseUint: parsing \"{0}\": invalid syntax")]
+pub(super) struct NoVersion(String);
+
 /// 0 for an absent version.
-pub(super) fn parse_version(text: &str) -> Result<Revision, String> {
+pub(super) fn parse_version(text: &str) -> Result<Revision, NoVersion> {
     if text.is_empty() {
         return Ok(0);
     }
-    text.parse().map_err(|_| {
-        format!(
-            "resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax"
-        )
-    })
+    text.parse().map_err(|_| NoVersion(text.to_owned()))
 }
 
 fn list_refusal(error: &StoreError, place: Option<&Place>) -> Refusal {

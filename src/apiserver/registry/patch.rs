@@ -194,7 +194,8 @@ impl Patch {
             }
             object::set_field(&mut patched, field, live.get(field).cloned());
         }
-        restore(tables(), id, patched).map_err(|why| refused_as(self.shown(live, &Value::Null), &why))
+        restore(tables(), id, patched)
+            .map_err(|why| refused_as(self.shown(live, &Value::Null), &why.to_string()))
     }
 
     /// What refusals show: a strategic merge patch itself, or what another one made.

@@ -76,7 +76,8 @@ impl Registry {
 
     fn begin_watch(&self, call: &Call, options: &ListOptions) -> Result<Watching, Refusal> {
         let selector = Selector::parse(&call.info, &options.label_selector, &options.field_selector)?;
-        let asked = parse_version(&options.resource_version).map_err(Refusal::unclassified)?;
+        let asked = parse_version(&options.resource_version)
+            .map_err(|error| Refusal::unclassified(error.to_string()))?;
         let wants_state = match options.send_initial_events {
             Some(wanted) => wanted,
             None => asked == 0,

@@ -111,7 +111,7 @@ impl Registry {
 fn coerced(call: &Call, mut object: Value) -> Result<Value, Refusal> {
     if let Some(custom) = &call.custom {
         custom.prune(&mut object);
-        custom.read_metadata(&mut object).map_err(Failed)?;
+        custom.read_metadata(&mut object).map_err(|error| Failed(error.to_string()))?;
     }
     Ok(storage_version::arranged(&call.info, object))
 }

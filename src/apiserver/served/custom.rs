@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::weight::{Budget, TooHeavy};
 use admit_policy::crd::{CompiledCrd, ConversionError, CrdVersion, ValidateOptions};
 use admit_policy::schema::Malformed;
@@ -57,9 +58,9 @@ impl CustomVersion {
     ///
     /// # Errors
     /// The first field of the wrong type: `spec.r.kind: Invalid value: 5: must be a string`.
-    pub(crate) fn read_metadata(&self, object: &mut Value) -> Result<Vec<String>, String> {
+    pub(crate) fn read_metadata(&self, object: &mut Value) -> Result<Vec<String>, Box<FieldError>> {
         let Some(rules) = &self.rules else { return Ok(Vec::new()) };
-        rules.coerce_metadata(object, Malformed::Refuse).map_err(|error| error.to_string())
+        rules.coerce_metadata(object, Malformed::Refuse)
     }
 
     /// Takes the memory that [`default`](Self::default) would add to the object from the budget.

@@ -19,7 +19,7 @@ pub struct Image {
     pub objects: Vec<(Key, Kept)>,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BackendError(pub String);
 

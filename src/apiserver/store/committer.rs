@@ -22,7 +22,7 @@ const BATCH: usize = 512;
 /// disk is made by people or by other programs, who expect to see the effect of it.
 const RETRY: Duration = Duration::from_secs(1);
 
-pub(super) type Done = oneshot::Sender<Result<(), String>>;
+pub(super) type Done = oneshot::Sender<Result<(), BackendError>>;
 
 #[derive(Clone, Debug)]
 pub(super) struct Committer {
@@ -62,12 +62,12 @@ impl Writer {
             let (batch, waiting): (Vec<Record>, Vec<Done>) = asked.unzip();
             match self.backend.append(&batch) {
                 Ok(()) => self.publish(&batch, waiting),
-                Err(BackendError(why)) => {
+                Err(error) => {
                     tracing::error!(
-                        error = why,
+                        %error,
                         "the store cannot write; every change is refused until it can"
                     );
-                    self.refuse(&why, waiting);
+                    self.refuse(&error, waiting);
                     if self.recovered(&batch).is_err() {
                         return;
                     }
@@ -86,14 +86,14 @@ impl Writer {
     }
 
     /// Takes back what is not stored, what came after the batch in question included.
-    fn refuse(&self, why: &str, mut waiting: Vec<Done>) {
-        self.shared.refuse(why, || waiting.extend(self.records.try_iter().map(|(_, done)| done)));
-        answer(waiting, &Err(why.to_owned()));
+    fn refuse(&self, error: &BackendError, mut waiting: Vec<Done>) {
+        self.shared.refuse(error, || waiting.extend(self.records.try_iter().map(|(_, done)| done)));
+        answer(waiting, &Err(error.clone()));
     }
 
     /// Waits until the backend takes writes and holds what is published. An error when nobody will write any more.
     fn recovered(&mut self, refused: &[Record]) -> Result<(), RecvTimeoutError> {
-        let mut told = String::new();
+        let mut told = BackendError(String::new());
         loop {
             match self.records.recv_timeout(RETRY) {
                 Err(RecvTimeoutError::Timeout) => {}
@@ -106,9 +106,9 @@ impl Writer {
                     self.shared.accept();
                     return Ok(());
                 }
-                Err(BackendError(why)) if why != told => {
-                    tracing::debug!(error = why, "the store still cannot write");
-                    told = why;
+                Err(error) if error != told => {
+                    tracing::debug!(%error, "the store still cannot write");
+                    told = error;
                 }
                 Err(_) => {}
             }
@@ -137,7 +137,7 @@ impl Writer {
     }
 }
 
-fn answer(waiting: Vec<Done>, outcome: &Result<(), String>) {
+fn answer(waiting: Vec<Done>, outcome: &Result<(), BackendError>) {
     for done in waiting {
         // Whoever no longer waits does not want to know.
         let _ = done.send(outcome.clone());

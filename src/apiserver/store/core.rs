@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::backend::Image;
+use super::backend::{BackendError, Image};
 use super::packed::{Draft, Packed, Recent};
 use super::{Event, EventKind, Expect, Kept, Key, Page, Range, Revision, StoreError, Stored};
 
@@ -35,7 +35,7 @@ pub(super) struct Shared {
 struct Core {
     assigned: Revision,
     /// Why no write is taken at present.
-    refusing: Option<String>,
+    refusing: Option<BackendError>,
     /// Of resources without a partition, history begins here.
     base: Revision,
     partitions: BTreeMap<Arc<str>, Partition>,
@@ -271,9 +271,9 @@ impl Shared {
 
     /// Takes no more writes, for the reason `why`, and takes back those that are not published. `cancel` is called when no
     /// further one can be submitted.
-    pub(super) fn refuse(&self, why: &str, cancel: impl FnOnce()) {
+    pub(super) fn refuse(&self, why: &BackendError, cancel: impl FnOnce()) {
         let mut core = self.write();
-        core.refusing = Some(why.to_owned());
+        core.refusing = Some(why.clone());
         cancel();
         let published = self.published();
         for partition in core.partitions.values_mut() {

@@ -114,7 +114,7 @@ pub enum StoreError {
     #[error("revision {wanted} is above the newest one, {newest}")]
     Future { wanted: Revision, newest: Revision },
     #[error("the store cannot write: {0}")]
-    Backend(String),
+    Backend(BackendError),
 }
 
 #[derive(Clone, Debug)]
@@ -266,7 +266,7 @@ impl Store {
 async fn told(durable: Durable) -> Result<(), StoreError> {
     match durable.await {
         Ok(outcome) => outcome.map_err(StoreError::Backend),
-        Err(_) => Err(StoreError::Backend("the writer thread ended".to_owned())),
+        Err(_) => Err(StoreError::Backend(BackendError("the writer thread ended".to_owned()))),
     }
 }
 
@@ -280,4 +280,4 @@ fn stored_whole<T>(write: impl FnOnce() -> Result<T, StoreError>) -> Result<T, S
     written
 }
 
-type Durable = oneshot::Receiver<Result<(), String>>;
+type Durable = oneshot::Receiver<Result<(), BackendError>>;

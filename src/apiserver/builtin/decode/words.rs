@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::super::go_names;
 use super::super::model::{RawKind, TypeId, TypeRef};
+use super::super::scalar::ScalarError;
 use super::Decoder;
 
 /// A value that has the wrong type for its field, in the words of the API server's decoder.
@@ -52,6 +53,12 @@ impl DecodeError {
 impl From<TooHeavy> for DecodeError {
     fn from(limit: TooHeavy) -> Self {
         Self { too_heavy: Some(limit), ..Self::new(limit.to_string()) }
+    }
+}
+
+impl From<ScalarError> for DecodeError {
+    fn from(error: ScalarError) -> Self {
+        Self::new(error.to_string())
     }
 }
 

@@ -87,7 +87,7 @@ fn time_zone(zone: &Field<'_>, errors: &mut FieldErrors) {
         errors.add(|| zone.invalid(why));
     }
     if let Err(why) = schedule::zone_exists(name) {
-        errors.add(|| zone.invalid(why));
+        errors.add(|| zone.invalid(why.to_string()));
     }
 }
 

@@ -7,33 +7,52 @@ use super::super::path::{Element, Scalar};
 use super::super::schema::{List, ListRelation, Schema};
 use crate::interrupt;
 
+/// Why an item cannot be told apart from others, in the words of structured-merge-diff.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ItemError {
+    #[error("associative list without keys has an element that's a map type")]
+    MapInSet,
+    #[error("not supported: associative list with lists as elements")]
+    ListInSet,
+    #[error("associative list without keys has an element that's an explicit null")]
+    NullInSet,
+    #[error("invalid indexing of non-associative list")]
+    Atomic,
+    #[error("associative list with keys may not have a null element")]
+    NullInMap,
+    #[error("associative list with keys may not have non-map elements")]
+    NoMap,
+    /// It has none of these keys.
+    #[error(
+        "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values for \
+         any key fields)", quote_all(.0, " ")
+    )]
+    NoKeys(Vec<String>),
+}
+
 /// The element that leads to `item`.
 ///
 /// # Errors
-/// Why the item cannot be told apart from others.
-pub(super) fn element(schema: &Schema, list: &List, item: &Value) -> Result<Element, String> {
+/// The item cannot be told apart from others.
+pub(super) fn element(schema: &Schema, list: &List, item: &Value) -> Result<Element, ItemError> {
     interrupt::checkpoint();
     match &list.relation {
         ListRelation::Map(keys) => keyed(schema, list, keys, item),
         ListRelation::Set => match item {
-            Value::Object(_) => {
-                Err("associative list without keys has an element that's a map type".to_owned())
-            }
-            Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
-            Value::Null => {
-                Err("associative list without keys has an element that's an explicit null".to_owned())
-            }
+            Value::Object(_) => Err(ItemError::MapInSet),
+            Value::Array(_) => Err(ItemError::ListInSet),
+            Value::Null => Err(ItemError::NullInSet),
             scalar => Ok(Element::Item(Scalar::of(scalar))),
         },
-        ListRelation::Atomic => Err("invalid indexing of non-associative list".to_owned()),
+        ListRelation::Atomic => Err(ItemError::Atomic),
     }
 }
 
-fn keyed(schema: &Schema, list: &List, keys: &[String], item: &Value) -> Result<Element, String> {
+fn keyed(schema: &Schema, list: &List, keys: &[String], item: &Value) -> Result<Element, ItemError> {
     let members = match item {
         Value::Object(members) => members,
-        Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
-        _ => return Err("associative list with keys may not have non-map elements".to_owned()),
+        Value::Null => return Err(ItemError::NullInMap),
+        _ => return Err(ItemError::NoMap),
     };
     let fields = schema.get(list.element).map.as_ref().map(|map| &map.fields);
     let default = |key: &String| fields?.get(key)?.default.as_ref();
@@ -44,11 +63,7 @@ fn keyed(schema: &Schema, list: &List, keys: &[String], item: &Value) -> Result<
             .filter_map(|key| Some((key.clone(), Scalar::of(members.get(key).or_else(|| default(key))?)))),
     );
     if found.is_empty() {
-        return Err(format!(
-            "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values \
-             for any key fields)",
-            quote_all(keys, " ")
-        ));
+        return Err(ItemError::NoKeys(keys.to_vec()));
     }
     found.sort();
     Ok(Element::Key(found))
