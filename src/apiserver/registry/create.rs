@@ -155,7 +155,7 @@ pub(super) fn remade(call: &Call, changed: Value) -> Result<Value, Refusal> {
 }
 
 /// The namespace of the path is the object's; an object that names another does not belong there.
-pub(super) fn belongs_to_path(call: &Call, object: &mut Value) -> Result<(), Refusal> {
+pub(crate) fn belongs_to_path(call: &Call, object: &mut Value) -> Result<(), Refusal> {
     if call.info.scope == Scope::Cluster {
         object::set_meta(object, "namespace", None);
         return Ok(());

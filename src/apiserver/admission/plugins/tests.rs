@@ -10,6 +10,7 @@ use crate::admission::review::Review;
 use crate::call::Call;
 use crate::clock::Clock;
 use crate::conversion::Conversions;
+use crate::emptied::Emptied;
 use crate::identity::Identity;
 use crate::object;
 use crate::objects::Objects;
@@ -101,6 +102,7 @@ impl<'a> Asked<'a> {
             subresource: self.subresource,
             identity: Identity::admin(),
             warnings: warnings.clone(),
+            emptied: Emptied::default(),
             conversions: Conversions::default(),
             clock: Clock::default(),
             admitted: false,

@@ -20,7 +20,6 @@ use crate::call::Call;
 use crate::kinds::shared::pod_spec;
 use crate::kinds::{Request, Strategy, strategy};
 use crate::object;
-use crate::objects::Objects;
 use crate::resources::{ResourceInfo, Subresource};
 use crate::status::{Cause, Causes, Refusal};
 use crate::validation::{self, metadata};
