@@ -23,7 +23,7 @@ pub enum SelectorError {
     Invalid(StatusCause),
     /// One requirement is wrong.
     #[error("unable to parse requirement: {0}")]
-    Requirement(Box<SelectorError>),
+    Requirement(Box<Self>),
 }
 
 /// The requirements in the order of their keys.

@@ -209,7 +209,7 @@ impl Row {
         let path = self.get("/fieldPath").and_then(Value::as_str).unwrap_or_default();
         let (ours, theirs) = match resolve_field_path(path, &schema, Subscripts::Allowed) {
             Ok(resolved) => (json!(resolved.text), self.get("/expect/path")),
-            Err(problem) => (json!(problem), self.get("/expect/error")),
+            Err(problem) => (json!(problem.to_string()), self.get("/expect/error")),
         };
         vec![Check::new(Aspect::Path, theirs.cloned().unwrap_or_default(), ours)]
     }
