@@ -228,3 +228,16 @@ fn a_start_that_waits_for_a_pipe_ends_when_it_is_asked_to() {
     assert!(!status.success() && status.code().is_some(), "{status}");
     assert!(asked.elapsed().as_secs() < 20, "it ended after {:?}", asked.elapsed());
 }
+
+#[test]
+fn unknown_admission_plugins_are_refused_with_those_that_there_are() {
+    let place = Workplace::new();
+    let output = up(&place, &["--disable-admission-plugins", "ServiceAccount,Priorty"]);
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("disable-admission-plugins plugin \"Priorty\" is unknown; those that it has: "),
+        "{said}"
+    );
+    assert!(said.contains("NamespaceLifecycle") && said.contains("Priority, "), "{said}");
+}

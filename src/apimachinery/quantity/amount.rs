@@ -111,6 +111,30 @@ impl<'a> Quantity<'a> {
         }
     }
 
+    /// The number times `10^places`, rounded up to an integer, or the nearest that fits: Go's `ScaledValue`.
+    ///
+    /// ```
+    /// use admit_apimachinery::quantity::Quantity;
+    ///
+    /// let scaled = |text, places| Quantity::parse(text).map(|read| read.scaled_value(places));
+    /// assert_eq!((scaled("1.5", 0), scaled("1500u", 3), scaled("2Ki", 0)), (Ok(2), Ok(2), Ok(2_048)));
+    /// ```
+    #[must_use]
+    pub fn scaled_value(&self, places: u16) -> i64 {
+        let mut number = Magnitude::of(&self.amount);
+        let exponent = number.exponent.saturating_add(i32::from(places));
+        let distance = usize::try_from(exponent.unsigned_abs()).unwrap_or(usize::MAX);
+        if exponent < 0 {
+            number.digits = number.digits.drop_last_rounding_up(distance).0;
+        } else if !number.digits.is_zero() {
+            // An i64 has 19 digits: with more zeros the number is as far from fitting.
+            number.digits.append_zeros(distance.min(20));
+        }
+        let value =
+            if number.digits.is_zero() { 0 } else { number.digits.text().parse().unwrap_or(i64::MAX) };
+        if number.negative { value.saturating_neg() } else { value }
+    }
+
     /// A double near the value: the digits rounded, times the power of ten rounded.
     #[must_use]
     pub fn approximate(&self) -> f64 {

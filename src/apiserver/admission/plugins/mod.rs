@@ -9,13 +9,21 @@
 //!
 //! Read from plugin/pkg/admission and pkg/kubeapiserver/options/plugins.go of Kubernetes 1.36.
 
+mod certificates;
+mod claim_resize;
+mod default_classes;
 mod default_toleration_seconds;
+mod limit_ranger;
 mod namespace_lifecycle;
+mod pod_security;
 mod pods;
 mod priority;
 mod request;
+mod resources;
+mod runtime_class;
 mod selection;
 mod service_account;
+mod storage_in_use;
 mod taint_nodes;
 #[cfg(test)]
 mod tests;
@@ -39,8 +47,18 @@ pub(super) struct Plugin {
 /// In upstream's order.
 pub(super) const CHAIN: &[Plugin] = &[
     namespace_lifecycle::PLUGIN,
+    limit_ranger::PLUGIN,
     service_account::PLUGIN,
     taint_nodes::PLUGIN,
+    pod_security::PLUGIN,
     priority::PLUGIN,
     default_toleration_seconds::PLUGIN,
+    default_classes::STORAGE,
+    storage_in_use::PLUGIN,
+    claim_resize::PLUGIN,
+    runtime_class::PLUGIN,
+    certificates::APPROVAL,
+    certificates::SIGNING,
+    certificates::SUBJECT,
+    default_classes::INGRESS,
 ];

@@ -27,7 +27,7 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     }
     let wanted = request.namespace();
     let Some(namespace) = request.stored("namespaces", "", wanted) else {
-        let served = request.objects.resources();
+        let served = request.cluster.resources();
         let namespaces = served.find("", "v1", "namespaces").unwrap_or(info);
         return Err(Refusal::not_found(namespaces, wanted));
     };

@@ -17,7 +17,7 @@ pub(super) fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
 }
 
 /// The items of the list at this path.
-pub(super) fn items<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> {
+pub(super) fn items<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
     value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }
 

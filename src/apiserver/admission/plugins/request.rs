@@ -6,22 +6,22 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::pods;
+use crate::admission::Cluster;
 use crate::admission::review::{Operation, Review};
 use crate::object;
-use crate::objects::Objects;
 use crate::status::Refusal;
 use crate::store::{Kept, Key};
 
 /// The object is copied when the first plugin changes it.
 pub(in crate::admission) struct Request<'r> {
-    pub(super) objects: &'r dyn Objects,
+    pub(super) cluster: &'r dyn Cluster,
     pub(super) review: &'r Review<'r>,
     object: Option<Cow<'r, Value>>,
 }
 
 impl<'r> Request<'r> {
-    pub(in crate::admission) fn new(objects: &'r dyn Objects, review: &'r Review<'r>) -> Self {
-        Self { objects, review, object: review.object.map(Cow::Borrowed) }
+    pub(in crate::admission) fn new(cluster: &'r dyn Cluster, review: &'r Review<'r>) -> Self {
+        Self { cluster, review, object: review.object.map(Cow::Borrowed) }
     }
 
     /// The object, if a plugin changed it.
@@ -84,13 +84,13 @@ impl<'r> Request<'r> {
     /// A stored object of a kind of Kubernetes itself, in its newest state.
     pub(super) fn stored(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let key = Key { resource: plural.into(), namespace: namespace.to_owned(), name: name.to_owned() };
-        self.objects.latest_object(&key).map(|stored| stored.object)
+        self.cluster.latest_object(&key).map(|stored| stored.object)
     }
 
     /// The stored objects of a kind of Kubernetes itself, in a namespace or in all.
     pub(super) fn all(&self, plural: &str, namespace: Option<&str>) -> Result<Vec<Arc<Value>>, Refusal> {
         let mut found: Vec<Kept> = Vec::new();
-        let listed = self.objects.each_object(plural, namespace, &mut |kept| found.push(kept.clone()));
+        let listed = self.cluster.each_object(plural, namespace, &mut |kept| found.push(kept.clone()));
         listed.map_err(|error| Refusal::internal(error.to_string()))?;
         Ok(found.iter().map(|kept| kept.object.values()).collect())
     }

@@ -9,7 +9,8 @@ use super::{CHAIN, Plugin, Request};
 use crate::status::Refusal;
 
 /// Plugins that are on by default and whose place is in other modules.
-const ELSEWHERE: [&str; 4] = [MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS];
+const ELSEWHERE: [&str; 4] =
+    [MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS];
 pub(in crate::admission) const MUTATING_POLICIES: &str = "MutatingAdmissionPolicy";
 pub(in crate::admission) const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
 pub(in crate::admission) const VALIDATING_POLICIES: &str = "ValidatingAdmissionPolicy";
@@ -35,6 +36,7 @@ const NOT_BUILT: &[&str] = &[
     "ClusterTrustBundleAttest",
     "JobValidation",
     "NodeDeclaredFeatureValidator",
+    "PodGroupProtection",
     "PodGroupWorkloadExists",
     "PodResizeValidator",
     "PodTopologyLabels",
@@ -181,7 +183,12 @@ mod tests {
             unknown
                 .starts_with("disable-admission-plugins plugin \"Priorty\" is unknown; those that it has: ")
         );
-        assert!(unknown.contains("NamespaceLifecycle, Priority, ServiceAccount, "), "{unknown}");
+        assert!(
+            unknown.contains(
+                "NamespaceLifecycle, PersistentVolumeClaimResize, PodSecurity, Priority, RuntimeClass, "
+            ),
+            "{unknown}"
+        );
         let missing = told(&["AlwaysPullImages"], &[]);
         let says = "enable-admission-plugins plugin \"AlwaysPullImages\" is not part of this server; ";
         assert!(missing.starts_with(says), "{missing}");

@@ -2,38 +2,51 @@
 
 use std::sync::Arc;
 
+use admit_policy::rbac::AccessRules;
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
 use super::{Plugin, Request};
+use crate::admission::Cluster;
 use crate::admission::review::Review;
+use crate::authorization::Authorization;
 use crate::call::Call;
 use crate::clock::Clock;
-use crate::conversion::Conversions;
+use crate::conversion::{Conversions, Webhook};
 use crate::emptied::Emptied;
 use crate::identity::Identity;
 use crate::object;
 use crate::objects::Objects;
-use crate::resources::{ResourceTable, Scope, Subresource, builtin_rows};
+use crate::resources::{ResourceInfo, ResourceTable, Scope, Subresource, builtin_rows};
 use crate::status::Refusal;
-use crate::store::{Expect, Kept, Key, Range, Store, StoreError, Stored};
+use crate::store::{self, Expect, Kept, Key, Range, Store, StoreError};
 use crate::warning::Warnings;
 
 /// An object and the plural of its resource.
 pub(super) type Placed = (&'static str, Value);
 
 #[derive(Debug)]
-struct Cluster {
+struct Stored {
     store: Store,
     resources: Arc<ResourceTable>,
 }
 
-impl Objects for Cluster {
+impl Cluster for Stored {
+    fn converter(&self, _: &ResourceInfo) -> Option<Arc<Webhook>> {
+        None
+    }
+
+    fn access_rules(&self) -> Arc<AccessRules> {
+        Authorization::default().rules(self)
+    }
+}
+
+impl Objects for Stored {
     fn object(&self, key: &Key) -> Option<Kept> {
         self.store.kept(key)
     }
 
-    fn latest_object(&self, key: &Key) -> Option<Stored> {
+    fn latest_object(&self, key: &Key) -> Option<store::Stored> {
         self.store.latest(key)
     }
 
@@ -76,17 +89,18 @@ pub(super) struct Asked<'a> {
     pub(super) object: &'a Value,
     pub(super) old: Option<&'a Value>,
     pub(super) stored: &'a [Placed],
+    pub(super) user: Identity,
 }
 
 impl<'a> Asked<'a> {
     pub(super) fn create(plural: &'a str, object: &'a Value, stored: &'a [Placed]) -> Self {
-        Self { plural, subresource: None, object, old: None, stored }
+        Self { plural, subresource: None, object, old: None, stored, user: Identity::admin() }
     }
 
     /// The changed object, if the plugin changes it, and the warnings that it gives.
     pub(super) fn of(&self, plugin: &Plugin) -> Result<(Option<Value>, Vec<String>), Refusal> {
         let cluster =
-            Cluster { store: Store::in_memory(), resources: Arc::new(ResourceTable::new(builtin_rows(), 1)) };
+            Stored { store: Store::in_memory(), resources: Arc::new(ResourceTable::new(builtin_rows(), 1)) };
         for (plural, object) in self.stored {
             let (namespace, name) = (object::namespace(object).to_owned(), object::name(object).to_owned());
             let key = Key { resource: (*plural).into(), namespace, name };
@@ -100,7 +114,7 @@ impl<'a> Asked<'a> {
             custom: None,
             namespace: if namespaced { "n".to_owned() } else { String::new() },
             subresource: self.subresource,
-            identity: Identity::admin(),
+            identity: self.user.clone(),
             warnings: warnings.clone(),
             emptied: Emptied::default(),
             conversions: Conversions::default(),

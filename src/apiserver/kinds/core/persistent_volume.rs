@@ -8,14 +8,13 @@ use super::volume_spec;
 use crate::clock::Clock;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::{set_absent, set_phase};
-use crate::kinds::shared::{inside, node_selector, protection};
+use crate::kinds::shared::{inside, node_selector};
 use crate::kinds::{Request, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "PersistentVolume",
     default: Some(default),
-    prepare_create: Some(prepare_create),
     stamp: Some(stamp),
     prepare_status: Some(prepare_status),
     validate: Some(validate),
@@ -55,10 +54,6 @@ const PHASE_TIME: &str = "lastPhaseTransitionTime";
 
 fn stamp(volume: &mut Value, request: &Request<'_>) {
     volume["status"] = json!({"phase": "Pending", PHASE_TIME: request.clock.stamp()});
-}
-
-fn prepare_create(volume: &mut Value) {
-    protection::add(volume, "kubernetes.io/pv-protection");
 }
 
 /// When the phase changed last; a client that changes it may say when that was.

@@ -12,7 +12,7 @@ use crate::kinds::shared::amount::{self, Amount};
 use crate::kinds::shared::defaults::{set_absent, set_phase};
 use crate::kinds::shared::label_selector::{self, LabelValues};
 use crate::kinds::shared::texts::{dns_label, given, subdomain};
-use crate::kinds::shared::{inside, protection, resource_names};
+use crate::kinds::shared::{inside, resource_names};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -36,7 +36,6 @@ fn default(_: &str, claim: &mut Value) {
 
 fn prepare_create(claim: &mut Value) {
     claim["status"] = json!({"phase": "Pending"});
-    protection::add(claim, "kubernetes.io/pvc-protection");
     keep_old_sources(claim, None);
     agree_on_source(claim);
 }

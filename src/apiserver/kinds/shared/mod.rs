@@ -15,7 +15,6 @@ pub(crate) mod node_selector;
 pub(crate) mod pem;
 pub(crate) mod pod_spec;
 pub(crate) mod pod_template;
-pub(crate) mod protection;
 pub(crate) mod reference;
 pub(crate) mod replicas;
 pub(crate) mod resource_names;

@@ -7,19 +7,13 @@ use serde_json::Value;
 use super::parameters::{parameters, provisioner};
 use crate::kinds::Strategy;
 use crate::kinds::field::Field;
-use crate::kinds::shared::protection;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "VolumeAttributesClass",
-    prepare_create: Some(prepare_create),
     validate: Some(validate),
     validate_update: Some(validate_update),
     ..Strategy::PLAIN
 };
-
-fn prepare_create(class: &mut Value) {
-    protection::add(class, "kubernetes.io/vac-protection");
-}
 
 fn validate(class: &Value, errors: &mut FieldErrors) {
     let class = Field::root(class);

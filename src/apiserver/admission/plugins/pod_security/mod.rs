@@ -1,0 +1,216 @@
+//! `PodSecurity`: the labels of a namespace say which of the Pod Security Standards its pods have to meet, and of which
+//! its users are warned. Read from k8s.io/pod-security-admission of Kubernetes 1.36.
+
+mod baseline;
+mod check;
+mod policy;
+mod restricted;
+mod setters;
+
+use std::collections::{BTreeMap, HashSet};
+
+use admit_apimachinery::go;
+use serde_json::Value;
+
+use super::pods::{items, text};
+use super::{Plugin, Request};
+use crate::admission::review::Operation;
+use crate::status::{Cause, Refusal};
+use crate::{interrupt, object};
+
+use self::check::{Failures, Subject};
+use self::policy::{Level, LevelVersion, Policy};
+
+pub(super) const PLUGIN: Plugin = Plugin { name: "PodSecurity", mutate: None, validate: Some(validate) };
+
+/// Existing pods that are looked at when a namespace gets a stricter level.
+const MOST_PODS: usize = 3_000;
+
+/// Subresources of pods that do not change what is checked.
+const IGNORED: [&str; 8] = ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
+
+/// Resources with pod templates, and where these are.
+const TEMPLATES: [(&str, &str, &str); 8] = [
+    ("", "replicationcontrollers", "/spec/template"),
+    ("", "podtemplates", "/template"),
+    ("apps", "replicasets", "/spec/template"),
+    ("apps", "deployments", "/spec/template"),
+    ("apps", "statefulsets", "/spec/template"),
+    ("apps", "daemonsets", "/spec/template"),
+    ("batch", "jobs", "/spec/template"),
+    ("batch", "cronjobs", "/spec/jobTemplate/spec/template"),
+];
+
+fn validate(request: &Request<'_>) -> Result<(), Refusal> {
+    let info = &request.review.call.info;
+    if !info.builtin || !matches!(request.review.operation, Operation::Create | Operation::Update) {
+        return Ok(());
+    }
+    match (info.group.as_str(), info.plural.as_str(), request.review.subresource()) {
+        ("", "namespaces", "") => of_namespace(request),
+        ("", "pods", subresource) if !IGNORED.contains(&subresource) => of_pod(request),
+        (group, plural, "") => {
+            let row = TEMPLATES.iter().find(|row| (row.0, row.1) == (group, plural));
+            if let Some(template) =
+                row.and_then(|row| request.object().pointer(row.2)).filter(|it| it.is_object())
+            {
+                of_template(request, template);
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The labels are understood where they are new or changed; pods that are there and do not meet a stricter level are
+/// told.
+fn of_namespace(request: &Request<'_>) -> Result<(), Refusal> {
+    let namespace = request.object();
+    let (policy, wrong) = Policy::of(namespace);
+    if request.review.operation == Operation::Create {
+        return refuse_labels(request, &wrong);
+    }
+    let (old, old_wrong) = Policy::of(request.old());
+    if wrong != old_wrong {
+        refuse_labels(request, &wrong)?;
+    }
+    let is_relaxed =
+        policy.enforce.version == old.enforce.version && policy.enforce.level <= old.enforce.level;
+    if policy.enforce == old.enforce || policy.enforce.level == Level::Privileged || is_relaxed {
+        return Ok(());
+    }
+    for warning in of_existing(request, object::name(namespace), policy.enforce)? {
+        request.review.call.warnings.add(warning);
+    }
+    Ok(())
+}
+
+fn refuse_labels(request: &Request<'_>, causes: &[Cause]) -> Result<(), Refusal> {
+    if causes.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::invalid(&request.review.call.info, request.name(), causes.to_vec()))
+}
+
+/// Warnings about the pods of a namespace, those with the same failures together.
+fn of_existing(
+    request: &Request<'_>,
+    namespace: &str,
+    enforce: LevelVersion,
+) -> Result<Vec<String>, Refusal> {
+    let pods = request.all("pods", Some(namespace))?;
+    let mut controllers = HashSet::new();
+    // One pod of each controller before all others: they are alike.
+    let (first, others): (Vec<_>, Vec<_>) = pods.iter().partition(|pod| {
+        let mut owners = items(pod, "/metadata/ownerReferences");
+        owners
+            .find(|owner| owner["controller"] == true)
+            .is_none_or(|owner| controllers.insert(text(owner, "/uid")))
+    });
+    let mut found: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for pod in first.into_iter().chain(others).take(MOST_PODS) {
+        interrupt::checkpoint();
+        let failures = check::evaluate(enforce, &Subject::of(pod));
+        if !failures.is_empty() {
+            found.entry(failures.reasons()).or_default().push(object::name(pod));
+        }
+    }
+    let mut warnings = Vec::new();
+    if pods.len() > MOST_PODS {
+        warnings.push(format!(
+            "new PodSecurity enforce level only checked against the first {MOST_PODS} of {} existing pods",
+            pods.len()
+        ));
+    }
+    if !found.is_empty() {
+        warnings.push(format!(
+            "existing pods in namespace {} violate the new PodSecurity enforce level {}",
+            go::quote(namespace),
+            go::quote(&enforce.to_string())
+        ));
+    }
+    let mut decorated: Vec<String> = found
+        .into_iter()
+        .map(|(reasons, pods)| {
+            let least = pods.iter().min().copied().unwrap_or_default();
+            match pods.len() {
+                1 => format!("{least}: {reasons}"),
+                2 => format!("{least} (and 1 other pod): {reasons}"),
+                count => format!("{least} (and {} other pods): {reasons}", count.saturating_sub(1)),
+            }
+        })
+        .collect();
+    decorated.sort();
+    warnings.extend(decorated);
+    Ok(warnings)
+}
+
+fn of_pod(request: &Request<'_>) -> Result<(), Refusal> {
+    let Some(namespace) = request.stored("namespaces", "", request.namespace()) else { return Ok(()) };
+    let (policy, _) = Policy::of(&namespace);
+    if policy.is_privileged() {
+        return Ok(());
+    }
+    let pod = request.object();
+    if request.review.operation == Operation::Update && !is_significant(pod, request.old()) {
+        return Ok(());
+    }
+    let subject = Subject::of(pod);
+    let failures = check::evaluate(policy.enforce, &subject);
+    if !failures.is_empty() {
+        tell_audit(request, &policy, &subject);
+        return Err(request.forbidden(&format!(
+            "violates PodSecurity {}: {failures}",
+            go::quote(&policy.enforce.to_string())
+        )));
+    }
+    warn(request, &policy, &subject);
+    Ok(())
+}
+
+/// Templates are let in whatever they hold: what is made of them is not.
+fn of_template(request: &Request<'_>, template: &Value) {
+    let Some(namespace) = request.stored("namespaces", "", request.namespace()) else { return };
+    warn(request, &Policy::of(&namespace).0, &Subject::of(template));
+}
+
+fn warn(request: &Request<'_>, policy: &Policy, subject: &Subject<'_>) {
+    tell_audit(request, policy, subject);
+    if let Some(text) = would_violate(policy.warn, subject) {
+        request.review.call.warnings.add(text);
+    }
+}
+
+/// This server writes no audit log: what would stand there is logged.
+fn tell_audit(request: &Request<'_>, policy: &Policy, subject: &Subject<'_>) {
+    if let Some(violations) = would_violate(policy.audit, subject) {
+        let (namespace, name) = (request.namespace(), request.name());
+        tracing::debug!(namespace, name, violations, "pod-security.kubernetes.io/audit-violations");
+    }
+}
+
+fn would_violate(level: LevelVersion, subject: &Subject<'_>) -> Option<String> {
+    let failures: Failures = check::evaluate(level, subject);
+    (!failures.is_empty())
+        .then(|| format!("would violate PodSecurity {}: {failures}", go::quote(&level.to_string())))
+}
+
+/// Whether a change of a pod can matter: its images, and containers that come. Nothing else of what is checked can be
+/// changed.
+fn is_significant(pod: &Value, old: &Value) -> bool {
+    let lists = ["/spec/containers", "/spec/initContainers"].into_iter().any(|list| {
+        let (new, old): (Vec<_>, Vec<_>) = (items(pod, list).collect(), items(old, list).collect());
+        new.len() != old.len() || new.iter().zip(&old).any(|(new, old)| new["image"] != old["image"])
+    });
+    let mut ephemeral = items(pod, "/spec/ephemeralContainers");
+    lists
+        || ephemeral.any(|container| {
+            let mut before = items(old, "/spec/ephemeralContainers");
+            before
+                .find(|before| before["name"] == container["name"])
+                .is_none_or(|before| before["image"] != container["image"])
+        })
+}
+
+#[cfg(test)]
+mod tests;

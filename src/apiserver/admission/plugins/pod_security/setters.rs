@@ -1,0 +1,77 @@
+//! Who set what is not allowed: the pod, some of its containers, or both, in the words of refusals.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::check::Subject;
+use crate::admission::plugins::pods::text;
+
+/// `"a", "b"`
+pub(super) fn quoted<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
+    texts.into_iter().map(|text| format!("\"{text}\"")).collect::<Vec<_>>().join(", ")
+}
+
+pub(super) const fn plural<'t>(one: &'t str, several: &'t str, count: usize) -> &'t str {
+    if count == 1 { one } else { several }
+}
+
+/// `container "a"` or `containers "a", "b"`
+pub(super) fn containers(names: &[&str]) -> String {
+    format!("{} {}", plural("container", "containers", names.len()), quoted(names.iter().copied()))
+}
+
+/// The names of the containers that are so.
+pub(super) fn named<'o>(subject: &Subject<'o>, is_bad: impl Fn(&'o Value) -> bool) -> Vec<&'o str> {
+    subject
+        .containers()
+        .filter(|container| is_bad(container))
+        .map(|container| text(container, "/name"))
+        .collect()
+}
+
+/// Values of a field of security contexts that are not allowed, and who set them.
+#[derive(Default)]
+pub(super) struct Setters<'o> {
+    pub(super) pod: bool,
+    pub(super) containers: Vec<&'o str>,
+    pub(super) values: BTreeSet<&'o str>,
+}
+
+impl<'o> Setters<'o> {
+    /// Looks at the field (`/seccompProfile`) of the security contexts of the pod and of its containers: `bad` answers
+    /// which of the texts below it are not allowed.
+    pub(super) fn find(subject: &Subject<'o>, field: &str, bad: impl Fn(&'o Value) -> Vec<&'o str>) -> Self {
+        let mut setters = Self::default();
+        if let Some(own) = subject.at(&format!("/securityContext{field}")) {
+            let values = bad(own);
+            setters.pod = !values.is_empty();
+            setters.values.extend(values);
+        }
+        for container in subject.containers() {
+            let own = container.pointer(&format!("/securityContext{field}")).filter(|own| !own.is_null());
+            let values = own.map(&bad).unwrap_or_default();
+            if !values.is_empty() {
+                setters.containers.push(text(container, "/name"));
+                setters.values.extend(values);
+            }
+        }
+        setters
+    }
+
+    /// Those that set the flag or number at this path to what is not allowed.
+    pub(super) fn of(subject: &Subject<'o>, field: &str, is_bad: impl Fn(&Value) -> bool) -> Self {
+        Self::find(subject, field, |own| if is_bad(own) { vec![""] } else { Vec::new() })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        !self.pod && self.containers.is_empty()
+    }
+
+    /// `pod`, `container "a"`
+    pub(super) fn told(&self) -> Vec<String> {
+        let pod = self.pod.then(|| "pod".to_owned());
+        let containers = (!self.containers.is_empty()).then(|| containers(&self.containers));
+        pod.into_iter().chain(containers).collect()
+    }
+}
