@@ -194,10 +194,11 @@ impl Server {
         ServerBuilder::default()
     }
 
-    /// The garbage collector, the end of namespaces, and the status of policies: to be run beside the server for as long
+    /// The garbage collector, the end of namespaces, and the status of policies and quotas: to be run beside the server for as long
     /// as it serves. Never returns.
     pub async fn housekeeping(&self) {
-        tokio::join!(self.inner.registry.collect(), self.inner.registry.keep_policy_statuses());
+        let registry = &self.inner.registry;
+        tokio::join!(registry.collect(), registry.keep_policy_statuses(), registry.keep_quotas());
     }
 
     /// Shows policies and bindings that somebody else decides by, in place of those of the last call, as read-only objects
@@ -235,7 +236,9 @@ impl Server {
     /// # Errors
     /// The first refusal that is not a race with somebody else.
     pub async fn sweep(&self) -> Result<(), Refusal> {
-        self.inner.registry.sweep().await
+        self.inner.registry.sweep().await?;
+        self.inner.registry.count_quotas().await;
+        Ok(())
     }
 
     /// The store of objects, which writes past this server change without its knowledge.

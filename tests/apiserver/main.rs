@@ -29,6 +29,7 @@ mod patience;
 mod plugins;
 mod policy_statuses;
 mod protobuf;
+mod quotas;
 mod readings;
 mod rights;
 mod statuses;

@@ -12,6 +12,7 @@ mod review;
 mod webhook;
 
 pub(crate) use from_files::{MARK, file_of};
+pub(crate) use plugins::resource_quota as quota;
 pub use plugins::{AdmissionPlugins, PluginError};
 pub(crate) use policies::{BINDINGS, POLICIES, validate as validate_policy};
 pub(crate) use review::Review;

@@ -113,6 +113,7 @@ impl Registry {
         self.admission.written(&call.info.storage_key);
         self.authorization.written(self, &call.key(name));
         self.settle_accounts(call, name).await;
+        self.count_new_quota(call);
         if call.info.storage_key != STORAGE_KEY {
             return;
         }
@@ -181,6 +182,7 @@ impl Registry {
         self.admission.written(&call.info.storage_key);
         self.authorization.written(self, &call.key(object::name(removed)));
         self.settle_accounts(call, object::name(removed)).await;
+        self.recount(call);
         if from_files::may_show(&call.info.storage_key) {
             self.show_freed(&call.info.storage_key, object::name(removed)).await;
         }

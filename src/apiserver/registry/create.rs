@@ -4,6 +4,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::field_ownership::Ownership;
+use super::quotas::Charge;
 use super::{Answer, Registry, kinds, storage_version};
 use crate::admission::Review;
 use crate::call::{Call, WriteOptions};
@@ -101,15 +102,17 @@ impl Registry {
         kinds::warnings(call, &object, None);
         let review = Review::create(call, &name, &object, options.dry_run, options.to_value());
         self.admit(&review).await?;
+        drop(review);
         kinds::default_stored(call, &mut object);
-        self.store_new(call, &name, object, options.dry_run, &given_version).await
+        let charge = self.charge(call, &object, None, options.dry_run).await?;
+        self.store_new(call, &name, (object, charge), options.dry_run, &given_version).await
     }
 
     async fn store_new(
         &self,
         call: &Call,
         name: &str,
-        object: Value,
+        (object, charge): (Value, Option<Charge<'_>>),
         dry_run: bool,
         given_version: &str,
     ) -> Result<Answer, Refusal> {
@@ -131,6 +134,9 @@ impl Registry {
             Err(StoreError::Conflict(_)) => return Err(Refusal::already_exists(&call.info, name)),
             Err(other) => return Err(super::store_failed(&other)),
         };
+        if let Some(charge) = charge {
+            charge.settle();
+        }
         self.after_write(call, name).await;
         Ok(Answer { code: 201, object: self.shown(call, stored.object).await? })
     }

@@ -25,6 +25,7 @@ mod list;
 mod patch;
 mod pod_subresources;
 mod policy_statuses;
+mod quotas;
 mod reset_fields;
 pub(crate) mod selector;
 mod storage_version;
@@ -47,6 +48,7 @@ pub(crate) use watch::{WatchEvent, Watching};
 use self::accounts::Accounts;
 use self::from_files::FromFiles;
 use self::garbage_collector::Collector;
+use self::quotas::Quotas;
 use crate::admission::Admission;
 use crate::authorization::Authorization;
 use crate::clock::Clock;
@@ -82,6 +84,7 @@ pub(crate) struct Registry {
     collector: Collector,
     from_files: FromFiles,
     accounts: Accounts,
+    quotas: Quotas,
 }
 
 impl Registry {
@@ -93,6 +96,7 @@ impl Registry {
             clock,
             served,
             accounts: Accounts::new(admission.plugins().is_enabled("ServiceAccount"), root_ca),
+            quotas: Quotas::new(admission.plugins().is_enabled("ResourceQuota")),
             admission,
             authorization: Authorization::default(),
             converted: Arc::default(),

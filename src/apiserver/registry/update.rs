@@ -91,6 +91,7 @@ impl Registry {
             if !outdated && new == *old {
                 return Ok(Answer::ok(answered(call, new.into())));
             }
+            let charge = self.charge(call, &new, Some(&old), options.dry_run).await?;
             if options.dry_run {
                 let shown = storage_version::arranged(&call.info, self.as_if_stored(call, new).await?);
                 return Ok(Answer::ok(answered(call, shown.into())));
@@ -99,6 +100,10 @@ impl Registry {
             drop(old);
             match self.write(call, name, revision, new).await? {
                 Ok(object) => {
+                    if let Some(charge) = charge {
+                        charge.settle();
+                    }
+                    self.recount(call);
                     self.after_write(call, name).await;
                     return Ok(Answer::ok(answered(call, object)));
                 }

@@ -19,6 +19,7 @@ mod pod_security;
 mod pods;
 mod priority;
 mod request;
+pub(crate) mod resource_quota;
 mod resources;
 mod runtime_class;
 mod selection;

@@ -9,8 +9,8 @@ use super::{CHAIN, Plugin, Request};
 use crate::status::Refusal;
 
 /// Plugins that are on by default and whose place is in other modules.
-const ELSEWHERE: [&str; 4] =
-    [MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS];
+const ELSEWHERE: [&str; 5] =
+    [MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS, "ResourceQuota"];
 pub(in crate::admission) const MUTATING_POLICIES: &str = "MutatingAdmissionPolicy";
 pub(in crate::admission) const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
 pub(in crate::admission) const VALIDATING_POLICIES: &str = "ValidatingAdmissionPolicy";
@@ -185,7 +185,7 @@ mod tests {
         );
         assert!(
             unknown.contains(
-                "NamespaceLifecycle, PersistentVolumeClaimResize, PodSecurity, Priority, RuntimeClass, "
+                "NamespaceLifecycle, PersistentVolumeClaimResize, PodSecurity, Priority, ResourceQuota, "
             ),
             "{unknown}"
         );

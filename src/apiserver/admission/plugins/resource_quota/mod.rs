@@ -1,0 +1,166 @@
+//! `ResourceQuota`: what the objects of a namespace may take together.
+//!
+//! What is decided here is pure: what an object counts for, which quotas it counts in, and what is used then. Whoever
+//! writes (`registry::quotas`) charges the quotas with it before the object is stored. Read from
+//! pkg/quota/v1/evaluator and k8s.io/apiserver's plugin resourcequota of Kubernetes 1.36.
+
+mod scopes;
+mod usage;
+
+use std::collections::BTreeMap;
+
+use admit_apimachinery::quantity::Quantity;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::pods::items;
+use super::resources::amounts;
+use crate::object;
+
+pub(crate) use self::usage::Counted;
+use self::usage::{Used, usage};
+
+/// An object that is to be written, and the one that it replaces.
+#[derive(Clone, Copy)]
+pub(crate) struct Written<'o> {
+    pub(crate) of: Counted<'o>,
+    pub(crate) object: &'o Value,
+    pub(crate) old: Option<&'o Value>,
+    pub(crate) now: Timestamp,
+}
+
+/// Why a write is not let in.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Excess {
+    /// It says too little to be counted, or nobody has counted yet.
+    Unknown(String),
+    /// There would be too much.
+    Exceeded(String),
+}
+
+impl Excess {
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Unknown(text) | Self::Exceeded(text) => text,
+        }
+    }
+}
+
+/// What is used of a quota with the object; none when it does not count in it, or takes no more than before.
+///
+/// # Errors
+/// For an object that would take too much.
+pub(crate) fn charged(quota: &Value, written: Written<'_>) -> Result<Option<Map<String, Value>>, Excess> {
+    let Written { of, object, old, now } = written;
+    let name = object::name(quota);
+    let (hard, used) = (amounts(quota, "/status/hard"), amounts(quota, "/status/used"));
+    let counted: Vec<&str> = hard.keys().copied().filter(|resource| of.counts(resource)).collect();
+    if counted.is_empty() || !scopes::hold(quota, of, object) {
+        return Ok(None);
+    }
+    if let Some(missing) = usage::unspecified(of, object, &counted) {
+        return Err(Excess::Unknown(format!("failed quota: {name}: must specify {missing}")));
+    }
+    if counted.iter().any(|resource| !used.contains_key(resource)) {
+        let resources = counted.join(",");
+        return Err(Excess::Unknown(format!("status unknown for quota: {name}, resources: {resources}")));
+    }
+    let mut asked = usage(of, object, now);
+    if let Some(old) = old.filter(|old| scopes::hold(quota, of, old)) {
+        asked = more(asked, &usage(of, old, now));
+    }
+    asked.retain(|resource, amount| hard.contains_key(resource.as_str()) && amount.sign().is_gt());
+    if asked.is_empty() {
+        return Ok(None);
+    }
+    let mut next: BTreeMap<&str, Quantity<'_>> = used.clone();
+    let mut exceeded = Vec::new();
+    for (resource, amount) in &asked {
+        let resource = resource.as_str();
+        let sum =
+            next.get(resource).and_then(|used| used.plus(amount).ok()).unwrap_or_else(|| amount.clone());
+        if hard.get(resource).is_some_and(|most| sum.compare(most).is_gt()) {
+            exceeded.push(resource);
+        }
+        next.insert(resource, sum);
+    }
+    if exceeded.is_empty() {
+        return Ok(Some(shown(next)));
+    }
+    let told = |amount: &dyn Fn(&str) -> Option<String>| {
+        let told = exceeded.iter().filter_map(|resource| Some(format!("{resource}={}", amount(resource)?)));
+        told.collect::<Vec<_>>().join(",")
+    };
+    Err(Excess::Exceeded(format!(
+        "exceeded quota: {name}, requested: {}, used: {}, limited: {}",
+        told(&|resource| asked.get(resource).map(ToString::to_string)),
+        told(&|resource| used.get(resource).map(ToString::to_string)),
+        told(&|resource| hard.get(resource).map(ToString::to_string)),
+    )))
+}
+
+/// How much more the first is than the second, and never less than nothing.
+fn more<'v>(new: Used<'v>, old: &Used<'v>) -> Used<'v> {
+    let more = new.into_iter().filter_map(|(resource, amount)| match old.get(&resource) {
+        None => Some((resource, amount)),
+        Some(before) => {
+            amount.minus(before).ok().filter(|more| more.sign().is_gt()).map(|more| (resource, more))
+        }
+    });
+    more.collect()
+}
+
+fn shown<'v>(amounts: impl IntoIterator<Item = (&'v str, Quantity<'v>)>) -> Map<String, Value> {
+    amounts.into_iter().map(|(resource, amount)| (resource.to_owned(), amount.to_string().into())).collect()
+}
+
+/// The resources whose objects count in the quota: group (empty for the core) and plural.
+pub(crate) fn counted(quota: &Value) -> Vec<(String, String)> {
+    let hard = quota.pointer("/spec/hard").and_then(Value::as_object);
+    let mut found: Vec<(String, String)> =
+        hard.into_iter().flatten().filter_map(|(resource, _)| usage::owner(resource)).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The status of a quota, given all objects that may count in it.
+pub(crate) fn status<'o>(
+    quota: &Value,
+    objects: impl IntoIterator<Item = (Counted<'o>, &'o Value)>,
+    now: Timestamp,
+) -> Value {
+    let hard = quota.pointer("/spec/hard").cloned().unwrap_or_else(|| Value::Object(Map::new()));
+    let names: Vec<&String> = hard.as_object().into_iter().flatten().map(|(name, _)| name).collect();
+    let known = names.into_iter().filter(|name| usage::owner(name).is_some());
+    let mut sums: BTreeMap<&str, Quantity<'_>> = known.map(|name| (name.as_str(), usage::whole(0))).collect();
+    for (of, object) in objects {
+        if !scopes::hold(quota, of, object) {
+            continue;
+        }
+        for (resource, amount) in usage(of, object, now) {
+            if let Some(sum) = sums.get_mut(resource.as_str())
+                && let Ok(next) = sum.plus(&amount)
+            {
+                *sum = next;
+            }
+        }
+    }
+    let used = shown(sums);
+    serde_json::json!({"hard": hard, "used": used})
+}
+
+/// The selectors of the scopes that a quota is about, each with its name, operator and values.
+fn selectors(quota: &Value) -> impl Iterator<Item = (&str, &str, Vec<&str>)> {
+    let scopes =
+        items(quota, "/spec/scopes").filter_map(Value::as_str).map(|scope| (scope, "Exists", Vec::new()));
+    let selected = items(quota, "/spec/scopeSelector/matchExpressions").map(|selector| {
+        let text = |field: &str| selector.get(field).and_then(Value::as_str).unwrap_or_default();
+        let values = items(selector, "/values").filter_map(Value::as_str).collect();
+        (text("scopeName"), text("operator"), values)
+    });
+    scopes.chain(selected)
+}
+
+#[cfg(test)]
+mod tests;
