@@ -65,7 +65,12 @@ async fn each_namespace_knows_the_authority_of_the_server() {
         assert_eq!(map.body["metadata"]["managedFields"][0]["manager"], "kube-controller-manager");
         delete(&server, &path, None).await;
         assert_eq!(get(&server, &path).await.status, 200, "it comes back");
+        merge(&server, &path, &json!({"data": {"ca.crt": "other", "more": "x"}})).await;
+        assert_eq!(get(&server, &path).await.body["data"], json!({"ca.crt": "PEM"}), "and is what it was");
     }
+    let renewed = Server::builder().store(server.store().clone()).root_ca("NEW").build().await.unwrap();
+    let path = "/api/v1/namespaces/n/configmaps/kube-root-ca.crt";
+    assert_eq!(get(&renewed, path).await.body["data"], json!({"ca.crt": "NEW"}));
     // A namespace that goes keeps what it has until it is emptied, and gets nothing new.
     delete(&server, "/api/v1/namespaces/n", None).await;
     server.sweep().await.unwrap();

@@ -1,11 +1,16 @@
 //! What each namespace of a cluster has for its pods: the account `default`, and the ConfigMap by which they know the
 //! server. A cluster's controllers make them a moment after the namespace; here they are made before the namespace is
-//! answered, so that a pod can follow at once, and again when somebody removes them.
+//! answered, so that a pod can follow at once, and again when somebody removes them; the ConfigMap always holds the
+//! authority of today.
+
+use std::sync::Arc;
 
 use futures::future::{BoxFuture, join_all};
 use serde_json::{Value, json};
 
 use super::Registry;
+use super::field_ownership::Ownership;
+use super::update::Change;
 use crate::call::{Call, WriteOptions};
 use crate::codec::recheck;
 use crate::identity::{Identity, MASTERS};
@@ -98,7 +103,7 @@ impl Registry {
         })
     }
 
-    /// Makes an object as a controller of a cluster does, unless it is there.
+    /// Makes an object as a controller of a cluster does, or gives it back its content.
     async fn create_own(
         &self,
         plural: &str,
@@ -112,11 +117,22 @@ impl Registry {
         let identity = Identity::new(account, [MASTERS.to_owned()]);
         // Webhooks and policies are not asked: whoever makes a namespace should not wait for a webhook that is away.
         let call = Call { identity, ..self.own_call(info, namespace) }.admitted();
-        if self.store.latest(&call.key(name)).is_some() {
-            return Ok(());
+        let options = WriteOptions { manager: MANAGER.to_owned(), ..WriteOptions::own() };
+        if let Some(stored) = self.store.latest(&call.key(name)) {
+            let data = object.get("data");
+            if stored.object.get("data") == data {
+                return Ok(());
+            }
+            // The authority is another one, or somebody wrote what would not lead to this server.
+            let make = |live: &mut Arc<Value>| {
+                let mut next = (**live).clone();
+                object::set_field(&mut next, "data", data.cloned());
+                Ok(next)
+            };
+            let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Tracked };
+            return self.change(&call, name, &change, &options).await.map(drop);
         }
         let received = recheck(&call.info, None, object).map_err(|why| why.refusal(Refusal::internal))?;
-        let options = WriteOptions { manager: MANAGER.to_owned(), ..WriteOptions::own() };
         match self.create(&call, received.object, &options).await {
             Err(refusal) if refusal.reason() != "AlreadyExists" => Err(refusal),
             _ => Ok(()),
