@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -101,22 +101,22 @@ struct Setting {
 }
 
 /// Another date, another zone and another language at once: a test that any of them breaks fails, in a third of the time
-/// that each by itself would take.
+/// that each by itself would take. The language is LANG's: of an LC_ALL that is not installed every bash warns.
 const SETTINGS: &[Setting] = &[
     Setting {
         name: "in 400 days, in Kathmandu, in Turkish",
         offset: Some("+400d"),
-        variables: &[("TZ", "Asia/Kathmandu"), ("LANG", "tr_TR.UTF-8"), ("LC_ALL", "tr_TR.UTF-8")],
+        variables: &[("TZ", "Asia/Kathmandu"), ("LANG", "tr_TR.UTF-8")],
     },
     Setting {
         name: "400 days ago, on Chatham, in no language",
         offset: Some("-400d"),
-        variables: &[("TZ", "Pacific/Chatham"), ("LANG", "C"), ("LC_ALL", "C")],
+        variables: &[("TZ", "Pacific/Chatham"), ("LANG", "C")],
     },
     Setting {
         name: "today, in Kathmandu, in Turkish",
         offset: None,
-        variables: &[("TZ", "Asia/Kathmandu"), ("LANG", "tr_TR.UTF-8"), ("LC_ALL", "tr_TR.UTF-8")],
+        variables: &[("TZ", "Asia/Kathmandu"), ("LANG", "tr_TR.UTF-8")],
     },
 ];
 
@@ -130,7 +130,11 @@ const IN_CONTAINERS: [&str; 5] = [
 ];
 
 /// Left out at other dates: PostgreSQL's alarms, by which it finds deadlocks, do not go off under faketime.
-const BY_ALARM: &str = "cyndi::faults::cy_08_15_a_deadlock";
+const BY_ALARM: &str = "cyndi::faults::cy_08_17_a_deadlock";
+
+/// What faketime says where a process of its number was killed before, and left a semaphore of that name.
+const NOT_BEGUN: &[u8] = b"faketime: sem_open: File exists";
+const OTHER_PROCESSES: usize = 5;
 
 /// The program whose tests other dates leave out.
 const WITH_CONTAINERS: &str = "product";
@@ -164,6 +168,11 @@ fn row_46_the_gate_on_other_dates_and_in_other_places() {
             }
         }
     }
+    let of_today =
+        SETTINGS.iter().find(|setting| setting.offset.is_none()).and_then(|setting| passed.get(setting.name));
+    if let Some(passed) = of_today {
+        assert_eq!(*passed, IN_CONTAINERS.len() + 1, "what other dates leave out is called otherwise by now");
+    }
     row.measured(json!({"programs": programs.len(), "passed": passed, "failed": failed.len(),
         "leftOut": "kubectl, helm, what compiles; at other dates what runs as containers, and a deadlock"}));
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
@@ -172,6 +181,24 @@ fn row_46_the_gate_on_other_dates_and_in_other_places() {
 /// Runs the program to its end; how many tests passed, or what it printed.
 fn run(program: &Program, setting: &Setting, tools: &Path) -> Result<usize, String> {
     say(&format!("{}: {}", setting.name, program.name));
+    let mut output = once(program, setting, tools).map_err(|error| error.to_string())?;
+    for _ in 0..OTHER_PROCESSES {
+        if !output.stderr.starts_with(NOT_BEGUN) {
+            break;
+        }
+        output = once(program, setting, tools).map_err(|error| error.to_string())?;
+    }
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        return Err(format!("{}\n{told}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
+    }
+    let counts = told
+        .lines()
+        .filter_map(|line| line.strip_prefix("test result: ok. ")?.split(' ').next()?.parse::<usize>().ok());
+    Ok(counts.sum::<usize>().max(1))
+}
+
+fn once(program: &Program, setting: &Setting, tools: &Path) -> io::Result<Output> {
     let left_out = IN_CONTAINERS.iter().chain([&BY_ALARM]);
     let mut command = match setting.offset {
         Some(offset) => {
@@ -192,15 +219,7 @@ fn run(program: &Program, setting: &Setting, tools: &Path) -> Result<usize, Stri
     command.args(&program.arguments).current_dir(&program.folder).env("PATH", tools);
     command.env("CARGO_MANIFEST_DIR", &program.folder).env("ADMIT_RELIABILITY", "/dev/null");
     command.env_remove("ADMIT_SOAK_PERCENT").envs(setting.variables.iter().copied());
-    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !output.status.success() {
-        return Err(format!("{}\n{told}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
-    }
-    let counts = told
-        .lines()
-        .filter_map(|line| line.strip_prefix("test result: ok. ")?.split(' ').next()?.parse::<usize>().ok());
-    Ok(counts.sum::<usize>().max(1))
+    command.env_remove("LC_ALL").stdin(Stdio::null()).output()
 }
 
 /// What `scripts/test` runs, built as it builds it.

@@ -47,6 +47,13 @@ pub(crate) trait Cluster: Objects {
     fn access_rules(&self) -> Arc<AccessRules>;
 }
 
+/// An object that admission changed.
+pub(crate) struct Mutated {
+    pub(crate) object: Value,
+    /// Whether webhooks changed it, which do not see what was sent with nothing in it.
+    pub(crate) by_webhooks: bool,
+}
+
 impl Admission {
     /// That runs these plugins.
     pub(crate) fn new(plugins: AdmissionPlugins) -> Self {
@@ -66,16 +73,16 @@ impl Admission {
         &self,
         cluster: &dyn Cluster,
         review: &Review<'_>,
-    ) -> Result<Option<Value>, Refusal> {
+    ) -> Result<Option<Mutated>, Refusal> {
         from_files::refuse(cluster, review)?;
         let changed = self.plug(cluster, review)?;
         let seen = review.seen_as(changed.as_ref().or(review.object), review.old_object);
         let Some(by_webhooks) = self.mutate_by_webhooks(cluster, &seen).await? else {
-            return Ok(changed);
+            return Ok(changed.map(|object| Mutated { object, by_webhooks: false }));
         };
         // What a webhook changed the plugins see once more.
         let again = self.plug(cluster, &seen.with_object(&by_webhooks))?;
-        Ok(Some(again.unwrap_or(by_webhooks)))
+        Ok(Some(Mutated { object: again.unwrap_or(by_webhooks), by_webhooks: true }))
     }
 
     /// What plugins make of the object, if they change it.

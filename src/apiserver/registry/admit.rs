@@ -6,7 +6,7 @@ use admit_policy::rbac::AccessRules;
 use serde_json::Value;
 
 use super::Registry;
-use crate::admission::{Cluster, Review};
+use crate::admission::{Cluster, Mutated, Review};
 use crate::call::{Call, WriteOptions};
 use crate::conversion::Webhook;
 use crate::resources::ResourceInfo;
@@ -27,7 +27,7 @@ impl Registry {
     ///
     /// # Errors
     /// The refusal of whoever refuses first.
-    pub(super) async fn mutate(&self, review: &Review<'_>) -> Result<Option<Value>, Refusal> {
+    pub(super) async fn mutate(&self, review: &Review<'_>) -> Result<Option<Mutated>, Refusal> {
         self.admission.mutate(self, review).await
     }
 
@@ -53,6 +53,6 @@ impl Registry {
         let review = Review::create(call, name, &sent, options.dry_run, options.to_value());
         let changed = self.mutate(&review).await?;
         let Some(changed) = changed else { return self.admit(&review).await.map(|()| sent) };
-        self.admit(&review.with_object(&changed)).await.map(|()| changed)
+        self.admit(&review.with_object(&changed.object)).await.map(|()| changed.object)
     }
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::field_ownership::Ownership;
 use super::quotas::Charge;
 use super::{Answer, Registry, kinds, storage_version};
-use crate::admission::Review;
+use crate::admission::{Mutated, Review};
 use crate::call::{Call, WriteOptions};
 use crate::codec::recheck;
 use crate::object;
@@ -148,10 +148,12 @@ fn already_exists(call: &Call, name: &str, existing: &Value) -> Refusal {
 }
 
 /// An object that webhooks changed, in the form of one that a client sent.
-pub(super) fn remade(call: &Call, changed: Value) -> Result<Value, Refusal> {
-    let received = recheck(&call.info, call.custom.as_deref(), changed);
+pub(super) fn remade(call: &Call, changed: Mutated) -> Result<Value, Refusal> {
+    let received = recheck(&call.info, call.custom.as_deref(), changed.object);
     let received = received.map_err(|why| why.refusal(Refusal::internal))?;
-    call.emptied.set(received.emptied);
+    if changed.by_webhooks {
+        call.emptied.set(received.emptied);
+    }
     let mut object = received.object;
     kinds::default(call, &mut object);
     if let Some(warning) = metadata::dedup_owners(&mut object) {

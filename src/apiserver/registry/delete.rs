@@ -50,9 +50,6 @@ impl Registry {
         for _ in 0..ATTEMPTS {
             let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
             preconditions(call, name, &live.object, options)?;
-            if kinds::is_immortal(&call.info, name) {
-                return Err(Refusal::forbidden(&call.info, name, "this namespace may not be deleted"));
-            }
             let old = self.shown(call, Arc::clone(&live.object)).await?;
             let review = Review::delete(call, told, &old, options);
             self.mutate(&review).await?;

@@ -37,7 +37,7 @@ impl Registry {
         named_alike(name, binding, "Binding")?;
         let review = Review::create(asked, name, binding, options.dry_run, options.to_value());
         let changed = self.mutate(&review).await?;
-        let binding = changed.as_ref().unwrap_or(binding);
+        let binding = changed.as_ref().map_or(binding, |changed| &changed.object);
         let node = target(binding)?;
         self.admit(&review.with_object(binding)).await?;
         let make = |pod: &mut Arc<Value>| bound(call, pod, node);

@@ -39,11 +39,6 @@ pub(super) fn disowns_metadata(info: &ResourceInfo) -> bool {
     matches!(id(info), ("apiextensions.k8s.io", "CustomResourceDefinition"))
 }
 
-/// Whether the object is one that nobody may delete.
-pub(super) fn is_immortal(info: &ResourceInfo, name: &str) -> bool {
-    matches!(id(info), ("", "Namespace")) && namespace::IMMORTAL.contains(&name)
-}
-
 /// Whether nobody owns what clients say of the object: it never changes.
 pub(super) fn disowns_all(info: &ResourceInfo) -> bool {
     matches!(id(info), ("certificates.k8s.io", "CertificateSigningRequest"))

@@ -6,9 +6,6 @@ use crate::call::Call;
 use crate::object;
 use crate::resources::Subresource;
 
-/// They are as old as the cluster, and end with it.
-pub(super) const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
-
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 pub(super) fn prepare_create(namespace: &mut Value) {
