@@ -65,8 +65,11 @@ impl Registry {
                 self.change(call, name, &change, options).await
             } else {
                 let mut object = self.first(call, name, &config, options).await?;
-                // What is created by an update has a version of its own, whichever was sent.
-                object::set_meta(&mut object, "resourceVersion", None);
+                // What is created by an update has a version of its own, whichever was sent; only an answer of what would
+                // be shows that.
+                if !options.dry_run {
+                    object::set_meta(&mut object, "resourceVersion", None);
+                }
                 self.create_as(call, object, options, Ownership::Settled).await
             };
             match outcome {

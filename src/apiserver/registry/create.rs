@@ -126,6 +126,9 @@ impl Registry {
         if dry_run {
             let mut object = self.as_if_stored(call, object).await?;
             kinds::read(&call.info, &mut object);
+            if !given_version.is_empty() {
+                object::set_meta(&mut object, "resourceVersion", Some(given_version.into()));
+            }
             return Ok(Answer { code: 201, object: storage_version::arranged(&call.info, object).into() });
         }
         let form = self.stored_form(call, object).await?;

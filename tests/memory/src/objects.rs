@@ -44,7 +44,11 @@ pub fn role(count: usize) -> Value {
 pub fn variables(count: usize) -> Value {
     let env = many(count, |n| json!({"name": format!("E{n}"), "value": "v"}));
     let mut object = of("v1", "Pod");
-    object["spec"] = json!({"containers": [{"name": "c", "image": "i:1", "env": env}]});
+    // With the account that it has anyhow and without its token, it can be sent again as it is.
+    object["spec"] = json!({
+        "serviceAccountName": "default", "automountServiceAccountToken": false,
+        "containers": [{"name": "c", "image": "i:1", "env": env}],
+    });
     object
 }
 
