@@ -163,12 +163,10 @@ async fn looks_at_must_gathers_that_change_nothing_ask_for_nothing() {
     let place = Place::start(TestCluster::new().await, "admit-mustgather", |process| {
         mustgather::member(process.client.clone(), settings)
     });
-    for object in [
-        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": USERS}}),
-        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": USERS}}),
-    ] {
-        place.cluster.create(&object).await;
-    }
+    place
+        .cluster
+        .create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": USERS}}))
+        .await;
     let kind = kube::core::GroupVersionKind::gvk("operator.openshift.io", "v1alpha1", "MustGather");
     let resource = kube::api::ApiResource::from_gvk(&kind);
     let objects: Api<DynamicObject> = Api::namespaced_with(place.cluster.admin.clone(), USERS, &resource);

@@ -51,7 +51,6 @@ impl Place {
         let named = |name: &str| json!({"name": name, "namespace": USERS});
         for object in [
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": USERS}}),
-            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": named("default")}),
             json!({"apiVersion": "v1", "kind": "Secret", "metadata": named("account"),
                 "stringData": {"username": "eve", "password": "canary-4713"}}),
         ] {

@@ -126,17 +126,6 @@ impl Bench {
         bench.define("mustgathers").await;
         for namespace in [NAMESPACE, "elsewhere", "operator"] {
             bench.put("", "Namespace", "namespaces", "", json!({"metadata": {"name": namespace}})).await;
-        }
-        for namespace in [NAMESPACE, "elsewhere", "operator"] {
-            bench
-                .put(
-                    "",
-                    "ServiceAccount",
-                    "serviceaccounts",
-                    namespace,
-                    json!({"metadata": {"name": "default"}}),
-                )
-                .await;
             bench.secret(namespace, "account", json!({"username": "eve", "password": "canary-4713"})).await;
         }
         bench

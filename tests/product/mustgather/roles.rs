@@ -39,7 +39,6 @@ impl Place {
         let named = |name: &str| json!({"name": name, "namespace": USERS});
         for object in [
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": USERS}}),
-            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": named("default")}),
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": named("rules"), "data": {"config.yaml": ""}}),
         ] {
             cluster.create(&object).await;

@@ -140,7 +140,6 @@ async fn an_image_that_nothing_stands_for_is_said_with_the_remedy() {
     let client = workplace.client().await;
     put(&client, "", "v1", "Namespace", "namespaces", json!({"metadata": {"name": NAMESPACE}})).await;
     let named = |name: &str| json!({"name": name, "namespace": NAMESPACE});
-    put(&client, "", "v1", "ServiceAccount", "serviceaccounts", json!({"metadata": named("default")})).await;
     let object = json!({"metadata": named("sample"), "spec": {}});
     put(&client, "operator.openshift.io", "v1alpha1", "MustGather", "mustgathers", object).await;
     let objects: Api<MustGather> = Api::namespaced(client.clone(), NAMESPACE);
@@ -166,7 +165,6 @@ async fn what_lies_on_a_volume_is_obfuscated_beside_it() {
     let client = workplace.client().await;
     put(&client, "", "v1", "Namespace", "namespaces", json!({"metadata": {"name": NAMESPACE}})).await;
     let named = |name: &str| json!({"name": name, "namespace": NAMESPACE});
-    put(&client, "", "v1", "ServiceAccount", "serviceaccounts", json!({"metadata": named("default")})).await;
     let claim = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
     let claim = json!({"metadata": named("data"), "spec": claim});
     put(&client, "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", claim).await;
