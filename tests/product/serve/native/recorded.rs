@@ -35,8 +35,8 @@ fn rows(path: &Path) -> Vec<Value> {
 async fn recorded_requests_get_the_recorded_answers_through_the_webhook() {
     let Some(folder) = testing::corpus("fresh").unwrap() else { return };
     let cluster = Workplace::new();
-    // Recorded without nodes: nobody bound the Pods.
-    let _running = cluster.start_with(&["--no-node"]);
+    // Recorded without nodes, so that nobody bound the Pods, and without accounts of Pods.
+    let _running = cluster.start_with(&["--no-node", "--disable-admission-plugins", "ServiceAccount"]);
     let client = cluster.client().await;
     let rows = rows(&folder.join("serve-webhook.jsonl.gz"));
     for step in self::rows(&folder.join("vap.setup.jsonl.gz")) {
