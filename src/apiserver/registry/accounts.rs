@@ -16,7 +16,7 @@ use crate::codec::recheck;
 use crate::identity::{Identity, MASTERS};
 use crate::object;
 use crate::status::Refusal;
-use crate::store::{Key, Range};
+use crate::store::Key;
 
 const NAMESPACES: &str = "namespaces";
 const ACCOUNTS: &str = "serviceaccounts";
@@ -63,14 +63,9 @@ impl Accounts {
 impl Registry {
     /// Makes what is missing in all namespaces.
     pub(crate) async fn create_accounts(&self) {
-        let mut namespaces = Vec::new();
-        let mut collect = |kept: &crate::store::Kept| {
-            namespaces.push(object::name(&kept.object.head()).to_owned());
-            false
-        };
-        if let Err(error) = self.store.list(NAMESPACES, Range::default(), 0, &mut collect) {
-            tracing::error!(%error, "the namespaces cannot be listed");
-        }
+        let kept = self.stored_objects(NAMESPACES, None);
+        let namespaces: Vec<_> =
+            kept.iter().map(|kept| object::name(&kept.object.head()).to_owned()).collect();
         // Written at once: a durable store then commits them together.
         join_all(namespaces.iter().map(|namespace| self.create_accounts_of(namespace))).await;
     }

@@ -11,7 +11,7 @@ use crate::call::{Call, WriteOptions};
 use crate::discovery::priority;
 use crate::object;
 use crate::resources::ResourceInfo;
-use crate::store::{Expect, Key, Range, StoreError};
+use crate::store::{Expect, Key, StoreError};
 
 /// Says that the server looks after the object: as long as it runs (`onstart`), or as long as a definition stands (`true`).
 const MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
@@ -81,7 +81,7 @@ impl Registry {
     /// The APIServices that follow definitions.
     fn managed(&self, info: &Arc<ResourceInfo>) -> Vec<(Key, u64, Value)> {
         let mut found = Vec::new();
-        let mut collect = |kept: &crate::store::Kept| {
+        for kept in self.stored_objects(&info.storage_key, None) {
             let object = Arc::unwrap_or_clone(kept.object.values());
             if object::label(&object, MANAGED) == Some("true") {
                 let key = Key {
@@ -91,10 +91,6 @@ impl Registry {
                 };
                 found.push((key, kept.revision, object));
             }
-            false
-        };
-        if let Err(error) = self.store.list(&info.storage_key, Range::default(), 0, &mut collect) {
-            tracing::error!(%error, "the APIServices cannot be listed");
         }
         found
     }

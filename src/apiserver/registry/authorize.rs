@@ -10,7 +10,7 @@ use crate::identity::Identity;
 use crate::objects::Objects;
 use crate::resources::ResourceTable;
 use crate::status::Refusal;
-use crate::store::{Kept, Key, Range, StoreError, Stored};
+use crate::store::{Kept, Key, StoreError, Stored};
 
 impl Objects for Registry {
     fn object(&self, key: &Key) -> Option<Kept> {
@@ -27,12 +27,8 @@ impl Objects for Registry {
         namespace: Option<&str>,
         each: &mut dyn FnMut(&Kept),
     ) -> Result<(), StoreError> {
-        let range = Range { namespace, ..Range::default() };
-        let mut show = |kept: &Kept| {
-            each(kept);
-            false
-        };
-        self.store.list(storage_key, range, 0, &mut show).map(|_| ())
+        self.store.all(storage_key, namespace)?.iter().for_each(each);
+        Ok(())
     }
 
     fn resources(&self) -> Arc<ResourceTable> {

@@ -16,7 +16,7 @@ use crate::object;
 use crate::resources::{PrinterColumn, ResourceInfo, Scope, Subresource};
 use crate::served::{CustomKind, CustomVersion, ScalePaths, Served};
 use crate::status::Causes;
-use crate::store::{Expect, Kept, Range, Stored};
+use crate::store::{Expect, Kept, Stored};
 
 /// Holds a definition until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -148,16 +148,10 @@ impl Registry {
     }
 
     fn stored_definitions(&self) -> Vec<Stored> {
-        let mut definitions = Vec::new();
-        let mut collect = |kept: &Kept| {
-            // Each change of a definition looks at all of them.
-            definitions.push(Stored { revision: kept.revision, object: kept.object.pinned() });
-            false
-        };
-        if let Err(error) = self.store.list(STORAGE_KEY, Range::default(), 0, &mut collect) {
-            tracing::error!(%error, "the definitions cannot be listed");
-        }
-        definitions
+        let kept = self.stored_objects(STORAGE_KEY, None);
+        // Each change of a definition looks at all of them.
+        let pinned = |kept: Kept| Stored { revision: kept.revision, object: kept.object.pinned() };
+        kept.into_iter().map(pinned).collect()
     }
 
     /// Names of a group may have become free: definitions that wait for one get it.
@@ -226,7 +220,7 @@ impl Registry {
         else {
             return;
         };
-        for together in self.stored_objects(&kind.storage_key).chunks(AT_ONCE) {
+        for together in self.stored_objects(&kind.storage_key, None).chunks(AT_ONCE) {
             let ended = together.iter().map(async |kept| {
                 let head = kept.object.head();
                 let about = Call { identity: Identity::admin(), ..self.own_call_about(kind, &head) };
@@ -240,14 +234,6 @@ impl Registry {
             }
         }
         self.finish_definition(call, name, &kind.storage_key).await;
-    }
-
-    fn stored_objects(&self, storage_key: &str) -> Vec<Kept> {
-        let page = self.store.list(storage_key, Range::default(), 0, &mut |_| true);
-        page.map(|page| page.items).unwrap_or_else(|error| {
-            tracing::error!(%error, storage_key, "objects cannot be listed");
-            Vec::new()
-        })
     }
 
     async fn note_deletion(&self, call: &Call, name: &str) {

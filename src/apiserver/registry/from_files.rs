@@ -17,7 +17,7 @@ use crate::codec::recheck;
 use crate::identity::Identity;
 use crate::object;
 use crate::status::Refusal;
-use crate::store::{Kept, Range, StoreError};
+use crate::store::{Kept, StoreError};
 
 const GROUP: &str = "admissionregistration.k8s.io";
 const VERSION: &str = "v1";
@@ -164,19 +164,13 @@ impl Registry {
     /// Removes the objects of files whose names are `gone`.
     async fn hide(&self, storage_key: &str, gone: impl Fn(&str) -> bool) {
         let Some(call) = self.shown_as(storage_key) else { return };
-        let mut found = Vec::new();
-        let mut collect = |kept: &Kept| {
+        let mut found = self.stored_objects(storage_key, None);
+        found.retain(|kept| {
             let head = kept.object.head();
-            if file_of(&head).is_some() && gone(object::name(&head)) {
-                found.push(kept.stored());
-            }
-            false
-        };
-        if let Err(error) = self.store.list(storage_key, Range::default(), 0, &mut collect) {
-            tracing::error!(%error, storage_key, "objects of files cannot be listed");
-        }
+            file_of(&head).is_some() && gone(object::name(&head))
+        });
         // A status that was written meanwhile makes it another object: it is looked at once more.
-        for stored in found {
+        for stored in found.iter().map(Kept::stored) {
             let key = call.key(object::name(&stored.object));
             let mut stored = Some(stored);
             while let Some(live) = stored.take() {

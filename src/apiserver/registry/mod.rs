@@ -55,7 +55,7 @@ use crate::clock::Clock;
 use crate::conversion::Counts;
 use crate::served::Served;
 use crate::status::Refusal;
-use crate::store::{Store, StoreError};
+use crate::store::{Kept, Store, StoreError};
 
 /// A verb's answer: the object, or a Status, and the HTTP code.
 #[derive(Debug)]
@@ -109,6 +109,14 @@ impl Registry {
     #[must_use]
     pub(crate) fn served(&self) -> Arc<Served> {
         Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What is stored of a resource, packed, in a namespace or in all.
+    fn stored_objects(&self, storage_key: &str, namespace: Option<&str>) -> Vec<Kept> {
+        self.store.all(storage_key, namespace).unwrap_or_else(|error| {
+            tracing::error!(%error, storage_key, "objects cannot be listed");
+            Vec::new()
+        })
     }
 
     /// Serves a table from now on, unless a newer one is served already.

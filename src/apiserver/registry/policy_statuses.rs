@@ -22,7 +22,7 @@ use crate::identity::{Identity, MASTERS};
 use crate::object;
 use crate::resources::Subresource;
 use crate::served::Served;
-use crate::store::{EventKind, Kept, Range, Stored};
+use crate::store::{EventKind, Stored};
 
 /// Who owns the fields of the status.
 const MANAGER: &str = "validatingadmissionpolicy-status";
@@ -56,15 +56,8 @@ impl Registry {
     }
 
     fn policy_names(&self) -> BTreeSet<String> {
-        let mut names = BTreeSet::new();
-        let mut collect = |kept: &Kept| {
-            names.insert(object::name(&kept.object.head()).to_owned());
-            false
-        };
-        if let Err(error) = self.store.list(POLICIES, Range::default(), 0, &mut collect) {
-            tracing::error!(%error, "the policies cannot be listed");
-        }
-        names
+        let kept = self.stored_objects(POLICIES, None);
+        kept.iter().map(|kept| object::name(&kept.object.head()).to_owned()).collect()
     }
 
     /// Writes the statuses that are behind; answers the names of policies whose status could not be written.

@@ -198,6 +198,15 @@ impl Store {
         self.shared.list(resource, range, limit, take)
     }
 
+    /// All objects of a namespace, or of all, in their newest state. They stay packed: who looks at many of them unpacks one
+    /// at a time.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    pub(crate) fn all(&self, resource: &str, namespace: Option<&str>) -> Result<Vec<Kept>, StoreError> {
+        self.list(resource, Range { namespace, ..Range::default() }, 0, &mut |_| true).map(|page| page.items)
+    }
+
     /// All changes after `revision`, in order.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ use crate::object;
 use crate::objects::Objects;
 use crate::resources::{ResourceInfo, ResourceTable, Scope, Subresource, builtin_rows};
 use crate::status::Refusal;
-use crate::store::{self, Expect, Kept, Key, Range, Store, StoreError};
+use crate::store::{self, Expect, Kept, Key, Store, StoreError};
 use crate::warning::Warnings;
 
 /// An object and the plural of its resource.
@@ -56,12 +56,8 @@ impl Objects for Stored {
         namespace: Option<&str>,
         each: &mut dyn FnMut(&Kept),
     ) -> Result<(), StoreError> {
-        let range = Range { namespace, ..Range::default() };
-        let mut take = |kept: &Kept| {
-            each(kept);
-            false
-        };
-        self.store.list(storage_key, range, 0, &mut take).map(drop)
+        self.store.all(storage_key, namespace)?.iter().for_each(each);
+        Ok(())
     }
 
     fn resources(&self) -> Arc<ResourceTable> {
