@@ -87,12 +87,17 @@ impl<'r> Request<'r> {
         self.cluster.latest_object(&key).map(|stored| stored.object)
     }
 
-    /// The stored objects of a kind of Kubernetes itself, in a namespace or in all.
+    /// The stored objects of a kind of Kubernetes itself, in a namespace or in all: of a kind with few objects.
     pub(super) fn all(&self, plural: &str, namespace: Option<&str>) -> Result<Vec<Arc<Value>>, Refusal> {
+        Ok(self.all_packed(plural, namespace)?.iter().map(|kept| kept.object.values()).collect())
+    }
+
+    /// Like [`Self::all`], for kinds with many: whoever looks at them unpacks one at a time.
+    pub(super) fn all_packed(&self, plural: &str, namespace: Option<&str>) -> Result<Vec<Kept>, Refusal> {
         let mut found: Vec<Kept> = Vec::new();
         let listed = self.cluster.each_object(plural, namespace, &mut |kept| found.push(kept.clone()));
         listed.map_err(|error| Refusal::internal(error.to_string()))?;
-        Ok(found.iter().map(|kept| kept.object.values()).collect())
+        Ok(found)
     }
 
     /// Whether the pod is the image of one that a kubelet runs by itself.

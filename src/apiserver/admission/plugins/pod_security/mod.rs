@@ -98,21 +98,24 @@ fn of_existing(
     namespace: &str,
     enforce: LevelVersion,
 ) -> Result<Vec<String>, Refusal> {
-    let pods = request.all("pods", Some(namespace))?;
+    let pods = request.all_packed("pods", Some(namespace))?;
     let mut controllers = HashSet::new();
     // One pod of each controller before all others: they are alike.
     let (first, others): (Vec<_>, Vec<_>) = pods.iter().partition(|pod| {
-        let mut owners = items(pod, "/metadata/ownerReferences");
+        interrupt::checkpoint();
+        let head = pod.object.head();
+        let mut owners = items(&head, "/metadata/ownerReferences");
         owners
             .find(|owner| owner["controller"] == true)
-            .is_none_or(|owner| controllers.insert(text(owner, "/uid")))
+            .is_none_or(|owner| controllers.insert(text(owner, "/uid").to_owned()))
     });
-    let mut found: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for pod in first.into_iter().chain(others).take(MOST_PODS) {
         interrupt::checkpoint();
-        let failures = check::evaluate(enforce, &Subject::of(pod));
+        let pod = pod.object.values();
+        let failures = check::evaluate(enforce, &Subject::of(&pod));
         if !failures.is_empty() {
-            found.entry(failures.reasons()).or_default().push(object::name(pod));
+            found.entry(failures.reasons()).or_default().push(object::name(&pod).to_owned());
         }
     }
     let mut warnings = Vec::new();
@@ -132,7 +135,7 @@ fn of_existing(
     let mut decorated: Vec<String> = found
         .into_iter()
         .map(|(reasons, pods)| {
-            let least = pods.iter().min().copied().unwrap_or_default();
+            let least = pods.iter().min().map(String::as_str).unwrap_or_default();
             match pods.len() {
                 1 => format!("{least}: {reasons}"),
                 2 => format!("{least} (and 1 other pod): {reasons}"),
