@@ -7,6 +7,7 @@
 mod graph;
 mod namespaces;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::join_all;
@@ -173,7 +174,9 @@ impl Registry {
     }
 
     async fn disown(&self, dependent: &Node, owners: &[&str]) -> Result<(), Refusal> {
-        let gone = |reference: &Value| reference["uid"].as_str().is_some_and(|uid| owners.contains(&uid));
+        // An object may name as many owners as fit in it.
+        let owners: HashSet<&str> = owners.iter().copied().collect();
+        let gone = |reference: &Value| reference["uid"].as_str().is_some_and(|uid| owners.contains(uid));
         self.amend(&dependent.call, &dependent.name, |object| {
             if let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") {
                 owners.retain(|reference| !gone(reference));
