@@ -103,3 +103,23 @@ async fn what_was_not_stored_is_not_charged() {
     assert_eq!(used(&server).await, json!({"configmaps": "1"}));
     assert_eq!(post(&server, MAPS, &json!({"metadata": {"name": "b"}})).await.status, 201);
 }
+
+#[tokio::test]
+async fn what_the_server_makes_by_itself_is_counted() {
+    let server = Server::builder().build().await.unwrap();
+    post(&server, "/api/v1/namespaces", &json!({"metadata": {"name": "n"}})).await;
+    let (quotas, quota) = ("/api/v1/namespaces/n/resourcequotas", "/api/v1/namespaces/n/resourcequotas/q");
+    post(
+        &server,
+        quotas,
+        &json!({"metadata": {"name": "q"}, "spec": {"hard": {"count/serviceaccounts": "5"}}}),
+    )
+    .await;
+    server.sweep().await.unwrap();
+    let used = async || get(&server, quota).await.body["status"]["used"]["count/serviceaccounts"].clone();
+    assert_eq!(used().await, "1");
+    // The account is made again.
+    delete(&server, "/api/v1/namespaces/n/serviceaccounts/default", None).await;
+    server.sweep().await.unwrap();
+    assert_eq!(used().await, "1");
+}

@@ -65,6 +65,19 @@ impl<'a> Quantity<'a> {
         Self { amount: Amount::Small { value, exponent: 0 }, format: Format::DecimalExponent, text: None }
     }
 
+    /// The same, with all that it holds of its own.
+    #[must_use]
+    pub fn into_owned(self) -> Quantity<'static> {
+        let amount = match self.amount {
+            Amount::Small { value, exponent } => Amount::Small { value, exponent },
+            Amount::Big { negative, digits, exponent } => {
+                Amount::Big { negative, digits: Cow::Owned(digits.into_owned()), exponent }
+            }
+        };
+        // The text is canonical: it is what is printed without it, too.
+        Quantity { amount, format: self.format, text: None }
+    }
+
     /// The same, with digits of its own put where `keep` says.
     ///
     /// # Errors

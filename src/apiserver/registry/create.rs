@@ -137,8 +137,9 @@ impl Registry {
             Err(StoreError::Conflict(_)) => return Err(Refusal::already_exists(&call.info, name)),
             Err(other) => return Err(super::store_failed(&other)),
         };
-        if let Some(charge) = charge {
-            charge.settle();
+        match charge {
+            Some(charge) => charge.settle(),
+            None => self.recount(call),
         }
         self.after_write(call, name).await;
         Ok(Answer { code: 201, object: self.shown(call, stored.object).await? })

@@ -124,30 +124,39 @@ pub(crate) fn counted(quota: &Value) -> Vec<(String, String)> {
     found
 }
 
-/// The status of a quota, given all objects that may count in it.
-pub(crate) fn status<'o>(
-    quota: &Value,
-    objects: impl IntoIterator<Item = (Counted<'o>, &'o Value)>,
-    now: Timestamp,
-) -> Value {
-    let hard = quota.pointer("/spec/hard").cloned().unwrap_or_else(|| Value::Object(Map::new()));
-    let names: Vec<&String> = hard.as_object().into_iter().flatten().map(|(name, _)| name).collect();
-    let known = names.into_iter().filter(|name| usage::owner(name).is_some());
-    let mut sums: BTreeMap<&str, Quantity<'_>> = known.map(|name| (name.as_str(), usage::whole(0))).collect();
-    for (of, object) in objects {
-        if !scopes::hold(quota, of, object) {
-            continue;
+/// What the objects of a namespace take of a quota, as far as they were added.
+pub(crate) struct Tally<'q> {
+    quota: &'q Value,
+    sums: BTreeMap<&'q str, Quantity<'static>>,
+}
+
+impl<'q> Tally<'q> {
+    pub(crate) fn new(quota: &'q Value) -> Self {
+        let hard = quota.pointer("/spec/hard").and_then(Value::as_object);
+        let names = hard.into_iter().flatten().map(|(name, _)| name.as_str());
+        let known = names.filter(|name| usage::owner(name).is_some());
+        Self { quota, sums: known.map(|name| (name, usage::whole(0))).collect() }
+    }
+
+    /// Adds an object, which may be one that the quota does not count.
+    pub(crate) fn add(&mut self, of: Counted<'_>, object: &Value, now: Timestamp) {
+        if !scopes::hold(self.quota, of, object) {
+            return;
         }
         for (resource, amount) in usage(of, object, now) {
-            if let Some(sum) = sums.get_mut(resource.as_str())
+            if let Some(sum) = self.sums.get_mut(resource.as_str())
                 && let Ok(next) = sum.plus(&amount)
             {
-                *sum = next;
+                *sum = next.into_owned();
             }
         }
     }
-    let used = shown(sums);
-    serde_json::json!({"hard": hard, "used": used})
+
+    /// The status of the quota.
+    pub(crate) fn into_status(self) -> Value {
+        let hard = self.quota.pointer("/spec/hard").cloned().unwrap_or_else(|| Value::Object(Map::new()));
+        serde_json::json!({"hard": hard, "used": shown(self.sums)})
+    }
 }
 
 /// The selectors of the scopes that a quota is about, each with its name, operator and values.

@@ -121,9 +121,12 @@ fn statuses_count_what_is_stored() {
     let claim = json!({"spec": {"storageClassName": "gold", "resources": {"requests": {"storage": "3Gi"}}}});
     let claims = Counted { group: "", plural: "persistentvolumeclaims" };
     let running = pod(&json!({"cpu": "250m"}));
-    let objects = [(PODS, &running), (PODS, &running), (PODS, &ended), (claims, &claim)];
+    let mut tally = Tally::new(&quota);
+    for (of, object) in [(PODS, &running), (PODS, &running), (PODS, &ended), (claims, &claim)] {
+        tally.add(of, object, Timestamp::UNIX_EPOCH);
+    }
     assert_eq!(
-        status(&quota, objects, Timestamp::UNIX_EPOCH),
+        tally.into_status(),
         json!({"hard": hard, "used": {"count/pods": "3", "gold.storageclass.storage.k8s.io/requests.storage": "3Gi",
             "persistentvolumeclaims": "1", "pods": "2", "requests.cpu": "500m"}})
     );
