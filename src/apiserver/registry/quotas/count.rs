@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
 use super::QUOTAS;
-use super::ledgers::Ledger;
+use super::ledgers::{Ledger, Rested};
 use crate::admission::quota::{self, Counted, Tally};
 use crate::object;
 use crate::registry::Registry;
@@ -57,10 +57,14 @@ impl Registry {
     /// For somebody who was refused: counts in the namespace if something was let go there, and it was not counted just
     /// now, so that a refusal costs no more than a part of the time. Answers whether it was counted.
     pub(super) async fn count_at_once(&self, namespace: &str, ledger: &Ledger) -> bool {
-        if !self.quotas.counted.load(Ordering::Acquire) || !ledger.is_rested() {
+        if !self.quotas.counted.load(Ordering::Acquire) || !self.quotas.owes(namespace) {
             return false;
         }
-        let Some(mut debt) = self.quotas.take(namespace) else { return false };
+        let rested = ledger.rested().await;
+        if rested == Rested::NotYet {
+            return false;
+        }
+        let Some(mut debt) = self.quotas.take(namespace) else { return rested == Rested::Now };
         self.count(namespace, ledger).await;
         debt.namespace = None;
         true

@@ -5,13 +5,26 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 /// Namespaces share so many ledgers: which ones share one, nobody can choose, since places are drawn anew at each start.
 const LEDGERS: u64 = 64;
 
 /// How many times as long as its last count a ledger rests before somebody who writes has it counted again.
 const REST: u32 = 4;
+
+/// How long somebody who writes waits for the rest to end.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Whether a ledger may be counted again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rested {
+    /// It had rested already.
+    Before,
+    /// It has rested by now: somebody else may have counted meanwhile.
+    Now,
+    NotYet,
+}
 
 #[derive(Debug)]
 pub(super) struct Ledgers {
@@ -63,9 +76,18 @@ impl Ledger {
         self.open.write().await
     }
 
-    pub(super) fn is_rested(&self) -> bool {
-        let rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
-        rests.is_none_or(|until| until <= Instant::now())
+    /// Waits until it has rested, unless that takes long.
+    pub(super) async fn rested(&self) -> Rested {
+        let until = *self.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        match until.and_then(|until| until.checked_duration_since(now)).filter(|rest| !rest.is_zero()) {
+            None => Rested::Before,
+            Some(rest) if rest > PATIENCE => Rested::NotYet,
+            Some(rest) => {
+                sleep(rest).await;
+                Rested::Now
+            }
+        }
     }
 
     /// Says how long the count took that ends now.

@@ -85,6 +85,11 @@ impl Quotas {
         self.behind.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the namespace is to be counted.
+    fn owes(&self, namespace: &str) -> bool {
+        self.behind().contains(namespace)
+    }
+
     /// The debt of a namespace that is to be counted.
     fn take(&self, namespace: &str) -> Option<Debt<'_>> {
         let owes = self.behind().remove(namespace);
