@@ -90,7 +90,7 @@ pub use clock::Clock;
 pub use http::serve::serve as serve_router;
 pub use identity::Identity;
 pub use logs::{LogError, LogOptions, LogStream, PodLogs};
-pub use registry::{BuiltinKinds, FromFile};
+pub use registry::{BuiltinKinds, FromFile, ServiceNetwork, ServiceRange, ServiceRangeError};
 pub use server::{Server, ServerBuilder};
 pub use status::Refusal;
 

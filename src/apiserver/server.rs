@@ -21,7 +21,7 @@ use crate::identity::Identity;
 use crate::logs::PodLogs;
 use crate::object;
 use crate::openapi::OpenApi;
-use crate::registry::{FromFile, Registry};
+use crate::registry::{FromFile, Registry, ServiceNetwork};
 use crate::status::Refusal;
 use crate::store::Store;
 use crate::warning::Warnings;
@@ -75,6 +75,7 @@ pub struct ServerBuilder {
     clock: Clock,
     plugins: AdmissionPlugins,
     root_ca: Option<String>,
+    network: ServiceNetwork,
 }
 
 /// The identity and audiences of a bearer token.
@@ -137,13 +138,22 @@ impl ServerBuilder {
         self
     }
 
+    /// Where services have their addresses, and where pods reach the server. A state that was made with another range keeps
+    /// that.
+    #[must_use]
+    pub fn service_network(mut self, network: ServiceNetwork) -> Self {
+        self.network = network;
+        self
+    }
+
     /// Makes the server, and the namespaces and roles that every cluster has.
     ///
     /// # Errors
     /// When the store does not take them, or there are no random numbers for a key.
     pub async fn build(self) -> Result<Server, Refusal> {
         let store = self.store.unwrap_or_else(Store::in_memory);
-        let registry = Registry::new(store, self.clock, Admission::new(self.plugins), self.root_ca);
+        let admission = Admission::new(self.plugins);
+        let registry = Registry::new(store, self.clock, admission, self.root_ca, self.network);
         registry.serve_definitions();
         let key = match self.token_key {
             Some(key) => key,
@@ -168,6 +178,7 @@ impl ServerBuilder {
         let server = Server { inner: Arc::new(inner) };
         server.create_namespaces().await?;
         server.inner.registry.create_accounts().await;
+        server.inner.registry.open_allotments().await?;
         server.inner.registry.create_priority_classes().await?;
         server.inner.registry.create_default_roles().await?;
         server.inner.registry.settle_definitions().await;

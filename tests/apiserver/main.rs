@@ -32,6 +32,7 @@ mod protobuf;
 mod quotas;
 mod readings;
 mod rights;
+mod services;
 mod statuses;
 mod store;
 mod table;

@@ -21,7 +21,7 @@ mod autoscaling;
 mod batch;
 mod certificates;
 mod coordination;
-mod core;
+pub(crate) mod core;
 mod discovery;
 mod events;
 pub(crate) mod field;

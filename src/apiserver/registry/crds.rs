@@ -176,6 +176,8 @@ impl Registry {
         self.admission.written(&call.info.storage_key);
         self.authorization.written(self, &call.key(object::name(removed)));
         self.settle_accounts(call, object::name(removed)).await;
+        self.take_back(call, removed).await;
+        self.settle_own_service(call, object::name(removed)).await;
         self.recount(call);
         if from_files::may_show(&call.info.storage_key) {
             self.show_freed(&call.info.storage_key, object::name(removed)).await;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::allotments::Allotment;
 use super::field_ownership::Ownership;
 use super::quotas::Charge;
 use super::{Answer, Registry, kinds, storage_version};
@@ -93,6 +94,7 @@ impl Registry {
             kinds::share_labels(&mut object);
         }
         kinds::refuse_create(call, &object)?;
+        let allotment = self.allot(call, &mut object, None, options.dry_run)?;
         self.authorization.refuse_escalation(self, call, &object, None)?;
         let causes = kinds::validate(call, &object, None);
         let name = object::name(&object).to_owned();
@@ -105,14 +107,15 @@ impl Registry {
         drop(review);
         kinds::default_stored(call, &mut object);
         let charge = self.charge(call, &object, None, options.dry_run).await?;
-        self.store_new(call, &name, (object, charge), options.dry_run, &given_version).await
+        let held = Held { charge, allotment };
+        self.store_new(call, &name, (object, held), options.dry_run, &given_version).await
     }
 
     async fn store_new(
         &self,
         call: &Call,
         name: &str,
-        (object, charge): (Value, Option<Charge<'_>>),
+        (object, held): (Value, Held<'_>),
         dry_run: bool,
         given_version: &str,
     ) -> Result<Answer, Refusal> {
@@ -137,13 +140,22 @@ impl Registry {
             Err(StoreError::Conflict(_)) => return Err(Refusal::already_exists(&call.info, name)),
             Err(other) => return Err(super::store_failed(&other)),
         };
-        match charge {
+        match held.charge {
             Some(charge) => charge.settle(),
             None => self.recount(call),
+        }
+        if let Some(allotment) = held.allotment {
+            self.settle_allotment(allotment, &call.namespace, name).await;
         }
         self.after_write(call, name).await;
         Ok(Answer { code: 201, object: self.shown(call, stored.object).await? })
     }
+}
+
+/// What an object has taken that is about to be stored; what is not settled is free again.
+struct Held<'r> {
+    charge: Option<Charge<'r>>,
+    allotment: Option<Allotment<'r>>,
 }
 
 fn already_exists(call: &Call, name: &str, existing: &Value) -> Refusal {

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod admit;
+mod allotments;
 mod api_services;
 mod apply;
 mod authorize;
@@ -39,6 +40,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
 
+pub use allotments::{ServiceNetwork, ServiceRange, ServiceRangeError};
 pub use builtin_kinds::BuiltinKinds;
 pub(crate) use create::belongs_to_path;
 pub use from_files::FromFile;
@@ -46,6 +48,7 @@ pub(crate) use patch::PatchFormat;
 pub(crate) use watch::{WatchEvent, Watching};
 
 use self::accounts::Accounts;
+use self::allotments::Allotments;
 use self::from_files::FromFiles;
 use self::garbage_collector::Collector;
 use self::quotas::Quotas;
@@ -85,11 +88,18 @@ pub(crate) struct Registry {
     from_files: FromFiles,
     accounts: Accounts,
     quotas: Quotas,
+    allotments: Allotments,
 }
 
 impl Registry {
     #[must_use]
-    pub(crate) fn new(store: Store, clock: Clock, admission: Admission, root_ca: Option<String>) -> Self {
+    pub(crate) fn new(
+        store: Store,
+        clock: Clock,
+        admission: Admission,
+        root_ca: Option<String>,
+        network: ServiceNetwork,
+    ) -> Self {
         let served = RwLock::new(Arc::new(Served::builtin()));
         Self {
             store,
@@ -97,6 +107,7 @@ impl Registry {
             served,
             accounts: Accounts::new(admission.plugins().is_enabled("ServiceAccount"), root_ca),
             quotas: Quotas::new(admission.plugins().is_enabled("ResourceQuota")),
+            allotments: Allotments::new(network),
             admission,
             authorization: Authorization::default(),
             converted: Arc::default(),

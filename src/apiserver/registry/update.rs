@@ -6,6 +6,7 @@ use std::sync::Arc;
 use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
+use super::allotments::Allotment;
 use super::create::{belongs_to_path, has_generation, remade};
 use super::field_ownership::{self, Ownership};
 use super::updated_object::UpdatedObject;
@@ -85,7 +86,7 @@ impl Registry {
                 Some(changed) => remade(call, changed)?,
                 None => new,
             };
-            let mut new = self.checked(call, name, new, &old, options).await?;
+            let (mut new, allotment) = self.checked(call, name, new, &old, options).await?;
             kinds::default_stored(call, &mut new);
             let new = storage_version::arranged(&call.info, new);
             if !outdated && new == *old {
@@ -102,6 +103,9 @@ impl Registry {
                 Ok(object) => {
                     if let Some(charge) = charge {
                         charge.settle();
+                    }
+                    if let Some(allotment) = allotment {
+                        self.settle_allotment(allotment, &call.namespace, name).await;
                     }
                     self.recount(call);
                     self.after_write(call, name).await;
@@ -151,13 +155,14 @@ impl Registry {
         wanted: Value,
         old: &Value,
         options: &WriteOptions,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<(Value, Option<Allotment<'_>>), Refusal> {
         let mut new = wanted;
         carry_over(&mut new, old);
         reset_fields::reset(call, &mut new, old);
         kinds::prepare_update(call, &mut new, old);
         count_generation(call, &mut new, old);
         field_ownership::keep_times(&mut new, old);
+        let allotment = self.allot(call, &mut new, Some(old), options.dry_run)?;
         self.authorization.refuse_escalation(self, call, &new, Some(old))?;
         let causes = kinds::validate(call, &new, Some(old));
         if !causes.is_empty() {
@@ -166,7 +171,7 @@ impl Registry {
         kinds::warnings(call, &new, Some(old));
         let review = Review::update(call, name, (&new, old), options.dry_run, options.to_value());
         self.admit(&review).await?;
-        Ok(new)
+        Ok((new, allotment))
     }
 
     /// Writes the change and answers what it made; an object that only waited for its last finalizer goes instead.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admit_apimachinery::go;
-use admit_apiserver::{Identity, Server};
+use admit_apiserver::{Identity, Server, ServiceNetwork, ServiceRange};
 use admit_policy::PolicySet;
 use clap::Args;
 use futures::FutureExt as _;
@@ -90,6 +90,10 @@ pub(super) struct UpArgs {
     #[arg(long, value_name = "DIR", default_value = ".admit")]
     state_dir: PathBuf,
 
+    /// Addresses of IPv4 that Services get theirs from; a state that was made with others keeps those
+    #[arg(long, value_name = "CIDR", default_value = "10.0.0.0/16")]
+    service_cluster_ip_range: ServiceRange,
+
     /// How log lines are written
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
@@ -155,6 +159,7 @@ impl UpArgs {
             .token_key(token_key)
             .issuer(format!("https://{}", addresses.api))
             .root_ca(authority.certificate_pem())
+            .service_network(network(self.service_cluster_ip_range, addresses.api))
             .build()
             .await
             .map_err(Fault::internal)?;
@@ -311,6 +316,12 @@ impl Addresses {
             ca_bundle: go::base64::encode(authority.certificate_pem()),
         }
     }
+}
+
+/// Pods reach the API server where it listens, if that is one address.
+fn network(range: ServiceRange, api: SocketAddr) -> ServiceNetwork {
+    let address = Some(api.ip()).filter(|own| !own.is_unspecified());
+    ServiceNetwork { range, address, port: api.port() }
 }
 
 fn local(listener: &TcpListener) -> Result<SocketAddr, Fault> {

@@ -16,7 +16,7 @@ mod pod_update;
 mod replication_controller;
 mod resource_quota;
 mod secret;
-mod service;
+pub(crate) mod service;
 mod volume_sources;
 pub(in crate::kinds) mod volume_spec;
 

@@ -22,6 +22,43 @@ pub(super) fn is_headless(spec: &Field<'_>) -> bool {
     addresses.len() == 1 && addresses.index(0).text() == "None"
 }
 
+/// What has to be right before the service is given an address: the fields agree, and ask for what there is in a cluster
+/// whose services are all of IPv4 (`initIPFamilyFields` of pkg/registry/core/service/storage/alloc.go).
+pub(super) fn allottable(spec: &Field<'_>, old: Option<&Field<'_>>, errors: &mut FieldErrors) {
+    validate(spec, old, errors);
+    if kind(spec) != "ExternalName" && errors.is_empty() {
+        of_one_family(spec, errors);
+    }
+}
+
+fn of_one_family(spec: &Field<'_>, errors: &mut FieldErrors) {
+    let (addresses, families) = (spec.get("clusterIPs"), spec.get("ipFamilies"));
+    let policy = spec.get("ipFamilyPolicy");
+    if policy.text() == "SingleStack" {
+        for (several, what) in [(&addresses, "cluster IPs"), (&families, "IP families")] {
+            if several.len() == 2 {
+                let why = format!(
+                    "must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified"
+                );
+                errors.add(|| policy.invalid(why));
+            }
+        }
+    }
+    for address in addresses.items().skip(families.len()).filter(is_v6) {
+        errors.add(|| address.invalid_as(addresses.shown_texts(), "IPv6 is not configured on this cluster"));
+    }
+    let is_bare = is_headless(spec) && spec.get("selector").is_empty();
+    if !errors.is_empty() || is_bare {
+        return;
+    }
+    if policy.text() == "RequireDualStack" {
+        errors.add(|| policy.invalid("this cluster is not configured for dual-stack services"));
+    }
+    for family in families.items().filter(|family| family.text() == "IPv6") {
+        errors.add(|| family.invalid("not configured on this cluster"));
+    }
+}
+
 pub(super) fn validate(spec: &Field<'_>, old: Option<&Field<'_>>, errors: &mut FieldErrors) {
     if kind(spec) == "ExternalName" {
         return;

@@ -1,48 +1,73 @@
-//! Services: assigns cluster IPs, which stay with their Service.
+//! What a Service is given: an address inside the cluster, of a family, and ports on nodes. Which of them are free, the
+//! registry knows; which a Service needs, and what it keeps, is decided here. Read from
+//! pkg/registry/core/service/storage/alloc.go.
 
+use std::net::IpAddr;
+
+use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Value, json};
 
-use super::node_ports;
+use super::{addresses, node_ports, ports};
+use crate::kinds::field::Field;
+use crate::kinds::shared::network;
 use crate::object;
 
 /// What is given together, and kept by an update that does not speak of it.
 const GIVEN: [&str; 4] = ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"];
 
-/// Gives the service an address out of `10.0.0.0/8`, made of its uid: nothing routes to it, it is only to be one of its own.
+/// Names the families of the addresses, which come with [`give`].
 pub(super) fn prepare_create(service: &mut Value) {
-    if text(service, "type") == "ExternalName" {
+    if is_external(service) {
         return;
     }
-    let own = match text(service, "clusterIP") {
-        "" => address(object::uid(service)),
-        given => given.to_owned(),
-    };
+    let own = text(service, "clusterIP").to_owned();
+    let spec = object::member_mut(object::map_of(service), "spec");
+    if !own.is_empty() {
+        spec.entry("clusterIPs").or_insert_with(|| json!([own]));
+    }
+    fill_families(service);
+}
+
+/// Services are of one family, that of the cluster, unless they have no address and name their endpoints themselves.
+fn fill_families(service: &mut Value) {
+    let list =
+        |field: &str| service["spec"].get(field).and_then(Value::as_array).cloned().unwrap_or_default();
     let selects =
         service.pointer("/spec/selector").and_then(Value::as_object).is_some_and(|own| !own.is_empty());
-    let (families, policy) = match own.as_str() {
-        // Whoever names its endpoints may name some of either family.
-        "None" if !selects => (json!(["IPv4", "IPv6"]), "RequireDualStack"),
-        own if own.contains(':') => (json!(["IPv6"]), "SingleStack"),
-        _ => (json!(["IPv4"]), "SingleStack"),
+    let is_bare = text(service, "clusterIP") == "None" && !selects;
+    let default = if is_bare { "RequireDualStack" } else { "SingleStack" };
+    let policy = match text(service, "ipFamilyPolicy") {
+        "" => default.to_owned(),
+        given => given.to_owned(),
     };
-    let spec = object::member_mut(object::map_of(service), "spec");
-    spec.insert("clusterIP".to_owned(), own.as_str().into());
-    spec.entry("clusterIPs").or_insert_with(|| json!([own]));
-    spec.entry("ipFamilies").or_insert(families);
-    spec.entry("ipFamilyPolicy").or_insert_with(|| policy.into());
-    node_ports::give(service, None);
+    let mut families = list("ipFamilies");
+    let unsaid = list("clusterIPs").split_off(families.len().min(list("clusterIPs").len()));
+    let unsaid: Vec<_> = unsaid.iter().filter_map(|own| network::parse_address(own.as_str()?)).collect();
+    // An address of the other family is refused by itself.
+    let is_odd = unsaid.iter().any(IpAddr::is_ipv6);
+    if !is_odd {
+        families.extend(unsaid.iter().map(|_| Value::from("IPv4")));
+    }
+    if families.is_empty() && !is_odd {
+        families.push("IPv4".into());
+    }
+    if let ([one], true, true) = (families.as_slice(), is_bare, policy != "SingleStack") {
+        let other = if one == "IPv6" { "IPv4" } else { "IPv6" };
+        families.push(other.into());
+    }
+    object::set_field(&mut service["spec"], "ipFamilies", Some(families.into()));
+    object::set_field(&mut service["spec"], "ipFamilyPolicy", Some(policy.into()));
 }
 
 pub(super) fn prepare_update(service: &mut Value, old: &Value) {
     node_ports::withdraw(service, old);
     keep_address(service, old);
-    node_ports::give(service, Some(old));
+    node_ports::keep(service, old);
 }
 
 fn keep_address(service: &mut Value, old: &Value) {
-    let addressed = |service: &Value| text(service, "type") != "ExternalName";
-    match (addressed(old), addressed(service)) {
-        (true, true) => {
+    match (is_external(old), is_external(service)) {
+        (false, false) => {
             // Whoever changes the older of the two fields alone means both.
             let same = |field: &str| service["spec"].get(field) == old["spec"].get(field);
             let own = text(service, "clusterIP").to_owned();
@@ -57,9 +82,9 @@ fn keep_address(service: &mut Value, old: &Value) {
                 }
             }
         }
-        // It has an address from now on.
-        (false, true) => prepare_create(service),
-        (_, false) => {
+        // It gets an address from now on.
+        (true, false) => prepare_create(service),
+        (_, true) => {
             for field in GIVEN {
                 object::set_field(&mut service["spec"], field, None);
             }
@@ -67,19 +92,51 @@ fn keep_address(service: &mut Value, old: &Value) {
     }
 }
 
+/// What hinders that the service is given anything.
+pub(crate) fn hindrances(service: &Value, old: Option<&Value>) -> FieldErrors {
+    let mut errors = FieldErrors::default();
+    let before = old.map(Field::root);
+    addresses::allottable(&Field::root(service).get("spec"), before.as_ref(), &mut errors);
+    errors
+}
+
+/// Whether all ports on nodes that the service asks for are such.
+pub(crate) fn asks_for_ports_on_nodes(service: &Value) -> bool {
+    let mut errors = FieldErrors::default();
+    ports::on_nodes_in_range(&Field::root(service).get("spec"), &mut errors);
+    errors.is_empty()
+}
+
+/// Whether the service has, or is to have, an address.
+pub(crate) fn is_addressed(service: &Value) -> bool {
+    let first = service.pointer("/spec/clusterIPs/0").and_then(Value::as_str);
+    !is_external(service) && first.unwrap_or_else(|| text(service, "clusterIP")) != "None"
+}
+
+/// The addresses of the service, as they are written.
+pub(crate) fn addresses(service: &Value) -> Vec<(&str, IpAddr)> {
+    let all = service.pointer("/spec/clusterIPs").and_then(Value::as_array);
+    let texts = all.into_iter().flatten().filter_map(Value::as_str);
+    if !is_addressed(service) {
+        return Vec::new();
+    }
+    texts.filter_map(|text| Some((text, network::parse_address(text)?))).collect()
+}
+
+/// Gives the service its address.
+pub(crate) fn give(service: &mut Value, address: IpAddr) {
+    let address = address.to_string();
+    let spec = object::member_mut(object::map_of(service), "spec");
+    spec.insert("clusterIPs".to_owned(), json!([address]));
+    spec.insert("clusterIP".to_owned(), address.into());
+}
+
+fn is_external(service: &Value) -> bool {
+    text(service, "type") == "ExternalName"
+}
+
 fn text<'v>(service: &'v Value, field: &str) -> &'v str {
     service.get("spec").and_then(|spec| spec.get(field)?.as_str()).unwrap_or_default()
-}
-
-/// FNV-1a.
-pub(super) fn hash(uid: &str) -> u32 {
-    uid.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
-
-fn address(uid: &str) -> String {
-    // The first and the last address of the range belong to nobody.
-    let host = (hash(uid) & 0x00ff_ffff).clamp(1, 0x00ff_fffe);
-    std::net::Ipv4Addr::from(host | 0x0a00_0000).to_string()
 }
 
 #[cfg(test)]
@@ -88,16 +145,40 @@ mod tests {
 
     #[test]
     fn an_address_is_given_once_and_kept() {
-        let mut service = json!({"metadata": {"uid": "u"}, "spec": {"type": "ClusterIP"}});
+        let mut service = json!({"spec": {"type": "ClusterIP"}});
         prepare_create(&mut service);
-        let own = service["spec"]["clusterIP"].clone();
-        assert!(own.as_str().is_some_and(|own| own.starts_with("10.")), "{own}");
-        assert_eq!(service["spec"]["clusterIPs"], json!([own]));
+        assert_eq!(service["spec"]["ipFamilies"], json!(["IPv4"]));
+        assert!(is_addressed(&service) && addresses(&service).is_empty());
+        let address: IpAddr = "10.0.0.7".parse().unwrap();
+        give(&mut service, address);
+        assert_eq!(addresses(&service), [("10.0.0.7", address)]);
         let mut update = json!({"spec": {"type": "NodePort"}});
         prepare_update(&mut update, &service);
-        assert_eq!(update["spec"]["clusterIP"], own);
-        let mut external = json!({"spec": {"type": "ExternalName", "clusterIP": own}});
+        assert_eq!(addresses(&update), addresses(&service));
+        let mut external = json!({"spec": {"type": "ExternalName", "clusterIP": "10.0.0.7"}});
         prepare_update(&mut external, &service);
         assert_eq!(external, json!({"spec": {"type": "ExternalName"}}));
+    }
+
+    #[test]
+    fn who_names_the_endpoints_may_name_some_of_either_family() {
+        let families = |mut service: Value| {
+            prepare_create(&mut service);
+            (service["spec"]["ipFamilies"].take(), service["spec"]["ipFamilyPolicy"].take())
+        };
+        assert_eq!(
+            families(json!({"spec": {"clusterIP": "None"}})),
+            (json!(["IPv4", "IPv6"]), json!("RequireDualStack"))
+        );
+        assert_eq!(
+            families(json!({"spec": {"clusterIP": "None", "selector": {"a": "b"}}})),
+            (json!(["IPv4"]), json!("SingleStack"))
+        );
+        assert_eq!(
+            families(
+                json!({"spec": {"clusterIP": "None", "ipFamilyPolicy": "SingleStack", "ipFamilies": ["IPv6"]}})
+            ),
+            (json!(["IPv6"]), json!("SingleStack"))
+        );
     }
 }

@@ -2,9 +2,9 @@
 //! own.
 
 mod addresses;
-mod allotment;
+pub(crate) mod allotment;
 mod defaults;
-mod node_ports;
+pub(crate) mod node_ports;
 mod ports;
 mod status;
 mod traffic;
@@ -57,7 +57,7 @@ fn validate_update(object: &Value, old: &Value, errors: &mut FieldErrors) {
 
 /// What addresses and ports on nodes are allotted by is checked first, and alone.
 fn allotted(service: &Field<'_>, old: Option<&Field<'_>>, errors: &mut FieldErrors) {
-    addresses::validate(&service.get("spec"), old, errors);
+    addresses::allottable(&service.get("spec"), old, errors);
     if errors.is_empty() {
         ports::on_nodes_in_range(&service.get("spec"), errors);
     }

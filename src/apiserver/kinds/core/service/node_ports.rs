@@ -1,5 +1,5 @@
-//! Node ports of Services, and other fields that only some types of Services have: assigned when the type needs them,
-//! kept while it does, and removed with it.
+//! Node ports of Services, and other fields that only some types of Services have: drawn when the type needs them, kept
+//! while it does, and removed with it (`initNodePorts` and `updateNodePorts` of pkg/registry/core/service/storage/alloc.go).
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,35 +7,136 @@ use serde_json::{Map, Value};
 
 use crate::object;
 
-/// Where ports on nodes lie.
-const FIRST: u32 = 30_000;
-const COUNT: u32 = 2_768;
+/// The ports on nodes that a cluster has.
+pub(crate) const ON_NODES: std::ops::RangeInclusive<u64> = 30_000..=32_767;
 
-/// Gives each port one on the nodes, if the service has such: the one that it had, or one that is made of the uid of the
-/// service and of its place in it.
-pub(super) fn give(service: &mut Value, old: Option<&Value>) {
-    let uid = object::uid(service).to_owned();
-    if is_on_nodes(service) {
-        let before = old.filter(|old| is_on_nodes(old)).map(ports).unwrap_or_default();
+/// Who has the ports that are free.
+pub(crate) trait Draw {
+    /// Takes this one; whether it was free.
+    fn take(&mut self, number: u64) -> bool;
+    /// Takes any; none where none is left.
+    fn next(&mut self) -> Option<u64>;
+}
+
+/// Why a service does not get its ports on nodes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NoPort {
+    /// The number that the port at this place asks for is taken.
+    Taken { at: usize, number: u64 },
+    /// There is none left.
+    Left,
+    /// The number by which balancers are to ask is taken.
+    CheckTaken(u64),
+    /// There is none left by which balancers could ask.
+    CheckLeft,
+}
+
+/// Keeps the ports of a changed service that it does not speak of.
+pub(super) fn keep(service: &mut Value, old: &Value) {
+    if is_on_nodes(service) && is_on_nodes(old) {
         let mut held: HashMap<_, u64> = HashMap::new();
-        for port in before {
+        for port in ports(old) {
             // Of two the first is meant, also where it has no number.
             held.entry(address(port)).or_insert_with(|| node_port(port).unwrap_or(0));
         }
-        let mut free = Free::beside(ports(service), &uid);
-        let own = service.pointer_mut("/spec/ports").and_then(Value::as_array_mut);
-        for port in own.into_iter().flatten().filter(|port| node_port(port).is_none()) {
-            let kept = held.get(&address(port)).copied().filter(|number| *number > 0 && free.take(*number));
-            let number = kept.unwrap_or_else(|| free.next());
-            object::set_field(port, "nodePort", Some(number.into()));
+        let mut own: HashSet<u64> = ports(service).iter().filter_map(node_port).collect();
+        let unsaid = service.pointer_mut("/spec/ports").and_then(Value::as_array_mut);
+        for port in unsaid.into_iter().flatten().filter(|port| node_port(port).is_none()) {
+            let kept = held.get(&address(port)).copied().filter(|number| *number > 0 && own.insert(*number));
+            if let Some(number) = kept {
+                object::set_field(port, "nodePort", Some(number.into()));
+            }
         }
     }
-    if is_checked(service) && service.pointer("/spec/healthCheckNodePort").is_none() {
-        let kept = old.filter(|old| is_checked(old)).and_then(|old| old.pointer("/spec/healthCheckNodePort"));
-        let mut free = Free::beside(ports(service), &uid);
-        let number = kept.cloned().unwrap_or_else(|| free.next().into());
-        object::set_field(&mut service["spec"], "healthCheckNodePort", Some(number));
+    if is_checked(service) && is_checked(old) && check(service).is_none() {
+        object::set_field(&mut service["spec"], CHECK, old.pointer("/spec/healthCheckNodePort").cloned());
     }
+}
+
+/// Draws the ports of a new service, or those that a changed one did not have before.
+///
+/// # Errors
+/// When one that is asked for is taken, or none is left; some may have been drawn then.
+pub(crate) fn allot(service: &mut Value, old: Option<&Value>, draw: &mut dyn Draw) -> Result<(), NoPort> {
+    if matches!(kind(service), "NodePort" | "LoadBalancer") {
+        match old {
+            None => allot_new(service, draw)?,
+            Some(old) => allot_changed(service, old, draw)?,
+        }
+    }
+    if !is_checked(service) || old.is_some_and(is_checked) {
+        return Ok(());
+    }
+    match check(service) {
+        Some(number) if ON_NODES.contains(&number) && draw.take(number) => Ok(()),
+        Some(number) => Err(NoPort::CheckTaken(number)),
+        None => {
+            let number = draw.next().ok_or(NoPort::CheckLeft)?;
+            object::set_field(&mut service["spec"], CHECK, Some(number.into()));
+            Ok(())
+        }
+    }
+}
+
+/// Ports of one number share one on the nodes, unless they ask for several.
+fn allot_new(service: &mut Value, draw: &mut dyn Draw) -> Result<(), NoPort> {
+    let wanted = is_on_nodes(service);
+    let mut asked: HashMap<Option<u64>, u64> = HashMap::new();
+    for port in ports(service) {
+        if let Some(number) = node_port(port) {
+            asked.entry(number_of(port)).or_insert(number);
+        }
+    }
+    let mut given: HashMap<Option<u64>, u64> = HashMap::new();
+    let own = service.pointer_mut("/spec/ports").and_then(Value::as_array_mut);
+    for (at, port) in own.into_iter().flatten().enumerate() {
+        let (own, shared) = (node_port(port), number_of(port));
+        if own.is_none() && !wanted {
+            continue;
+        }
+        let number = match (given.get(&shared), own) {
+            (Some(number), None) => *number,
+            (Some(number), Some(own)) if *number == own => own,
+            (Some(_), Some(own)) => taken(draw, at, own)?,
+            (None, _) => {
+                let number = match asked.get(&shared) {
+                    Some(number) => taken(draw, at, *number)?,
+                    None => draw.next().ok_or(NoPort::Left)?,
+                };
+                given.insert(shared, number);
+                number
+            }
+        };
+        object::set_field(port, "nodePort", Some(number.into()));
+    }
+    Ok(())
+}
+
+fn allot_changed(service: &mut Value, old: &Value, draw: &mut dyn Draw) -> Result<(), NoPort> {
+    let wanted = is_on_nodes(service);
+    let mut held: HashSet<u64> = ports(old).iter().filter_map(node_port).collect();
+    let own = service.pointer_mut("/spec/ports").and_then(Value::as_array_mut);
+    for (at, port) in own.into_iter().flatten().enumerate() {
+        match node_port(port) {
+            Some(number) if held.insert(number) => drop(taken(draw, at, number)?),
+            None if wanted => {
+                let number = draw.next().ok_or(NoPort::Left)?;
+                object::set_field(port, "nodePort", Some(number.into()));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn taken(draw: &mut dyn Draw, at: usize, number: u64) -> Result<u64, NoPort> {
+    if draw.take(number) { Ok(number) } else { Err(NoPort::Taken { at, number }) }
+}
+
+/// The ports on nodes that the service has.
+pub(crate) fn held(service: &Value) -> HashSet<u64> {
+    let checked = check(service).filter(|_| is_checked(service));
+    ports(service).iter().filter_map(node_port).chain(checked).collect()
 }
 
 /// Takes from a changed service what only its former type had, unless the change speaks of it.
@@ -55,8 +156,10 @@ pub(super) fn withdraw(service: &mut Value, old: &Value) {
     }
 }
 
+const CHECK: &str = "healthCheckNodePort";
+
 const FIELDS: [&str; 5] = [
-    "healthCheckNodePort",
+    CHECK,
     "allocateLoadBalancerNodePorts",
     "loadBalancerClass",
     "externalTrafficPolicy",
@@ -65,7 +168,7 @@ const FIELDS: [&str; 5] = [
 
 fn needs(service: &Value, field: &str) -> bool {
     match field {
-        "healthCheckNodePort" => is_checked(service),
+        CHECK => is_checked(service),
         "externalTrafficPolicy" => is_external(service),
         "internalTrafficPolicy" => is_addressed(service),
         _ => is_balanced(service),
@@ -118,36 +221,14 @@ fn address(port: &Value) -> (Option<Value>, Option<Value>) {
     (port.get("port").cloned(), port.get("protocol").cloned())
 }
 
-/// The numbers that a service does not have yet.
-struct Free {
-    taken: HashSet<u64>,
-    start: u32,
-    /// Numbers that were looked at from the start on: none of them is free.
-    steps: u32,
+/// The number of a port inside the cluster.
+fn number_of(port: &Value) -> Option<u64> {
+    port.get("port").and_then(Value::as_u64)
 }
 
-impl Free {
-    fn beside(ports: &[Value], uid: &str) -> Self {
-        let taken = ports.iter().filter_map(node_port).collect();
-        Self { taken, start: super::allotment::hash(uid) % COUNT, steps: 0 }
-    }
-
-    /// Whether the number was free.
-    fn take(&mut self, number: u64) -> bool {
-        self.taken.insert(number)
-    }
-
-    /// The next number from a start that depends on the service; the first of all where none is left.
-    fn next(&mut self) -> u64 {
-        while self.steps < COUNT {
-            let number = u64::from(FIRST + (self.start + self.steps) % COUNT);
-            self.steps += 1;
-            if self.take(number) {
-                return number;
-            }
-        }
-        u64::from(FIRST)
-    }
+/// The port by which balancers ask nodes.
+fn check(service: &Value) -> Option<u64> {
+    service.pointer("/spec/healthCheckNodePort").and_then(Value::as_u64).filter(|number| *number > 0)
 }
 
 #[cfg(test)]
@@ -156,20 +237,90 @@ mod tests {
 
     use super::*;
 
+    /// Gives one after the other.
+    #[derive(Default)]
+    struct Row(HashSet<u64>);
+
+    impl Draw for Row {
+        fn take(&mut self, number: u64) -> bool {
+            self.0.insert(number)
+        }
+
+        fn next(&mut self) -> Option<u64> {
+            ON_NODES.take(4).find(|number| self.take(*number))
+        }
+    }
+
+    fn service(kind: &str, ports: &[(u64, &str, Option<u64>)]) -> Value {
+        let port = |(port, protocol, on_nodes): &(u64, &str, Option<u64>)| {
+            let mut port = json!({"port": port, "protocol": protocol});
+            if let Some(number) = on_nodes {
+                port["nodePort"] = (*number).into();
+            }
+            port
+        };
+        let ports: Vec<_> = ports.iter().map(port).collect();
+        json!({"spec": {"type": kind, "ports": ports}})
+    }
+
+    fn numbers(service: &Value) -> Vec<Option<u64>> {
+        ports(service).iter().map(node_port).collect()
+    }
+
     #[test]
     fn ports_on_nodes_come_and_go_with_the_type() {
-        let mut service = json!({"metadata": {"uid": "u"}, "spec": {"type": "NodePort", "ports": [
-            {"port": 80, "protocol": "TCP"}, {"port": 81, "protocol": "TCP"}]}});
-        give(&mut service, None);
-        let numbers: Vec<u64> = ports(&service).iter().filter_map(node_port).collect();
-        assert!(numbers[0] != numbers[1] && numbers.iter().all(|number| (30_000..=32_767).contains(number)));
-        let mut kept = json!({"metadata": {"uid": "u"}, "spec": {"type": "NodePort", "ports": [
-            {"port": 81, "protocol": "TCP"}]}});
-        give(&mut kept, Some(&service));
-        assert_eq!(node_port(&kept["spec"]["ports"][0]), Some(numbers[1]));
-        let mut inner = service.clone();
+        let mut row = Row::default();
+        let mut two = service("NodePort", &[(80, "TCP", None), (81, "TCP", None)]);
+        allot(&mut two, None, &mut row).unwrap();
+        assert_eq!(numbers(&two), [Some(30_000), Some(30_001)]);
+        let mut kept = service("NodePort", &[(81, "TCP", None), (82, "TCP", None)]);
+        keep(&mut kept, &two);
+        assert_eq!(numbers(&kept), [Some(30_001), None]);
+        allot(&mut kept, Some(&two), &mut row).unwrap();
+        assert_eq!(numbers(&kept), [Some(30_001), Some(30_002)]);
+        let mut inner = two.clone();
         inner["spec"]["type"] = "ClusterIP".into();
-        withdraw(&mut inner, &service);
-        assert_eq!(node_port(&inner["spec"]["ports"][0]), None);
+        withdraw(&mut inner, &two);
+        assert_eq!(numbers(&inner), [None, None]);
+        assert!(held(&inner).is_empty());
+    }
+
+    #[test]
+    fn protocols_of_one_port_share_one_on_the_nodes() {
+        let mut shared = service("NodePort", &[(53, "TCP", None), (53, "UDP", Some(30_002))]);
+        let mut row = Row::default();
+        allot(&mut shared, None, &mut row).unwrap();
+        assert_eq!(numbers(&shared), [Some(30_002), Some(30_002)]);
+        assert_eq!(row.0, HashSet::from([30_002]));
+        let mut apart = service("NodePort", &[(53, "TCP", Some(30_001)), (53, "UDP", Some(30_002))]);
+        assert_eq!(allot(&mut apart, None, &mut row), Err(NoPort::Taken { at: 1, number: 30_002 }));
+    }
+
+    #[test]
+    fn what_is_taken_or_used_up_is_told() {
+        let mut row = Row(HashSet::from([30_000]));
+        let mut asks = service("NodePort", &[(80, "TCP", Some(30_000))]);
+        assert_eq!(allot(&mut asks, None, &mut row), Err(NoPort::Taken { at: 0, number: 30_000 }));
+        let mut changed = service("NodePort", &[(80, "TCP", Some(30_000)), (81, "TCP", Some(30_001))]);
+        let old = service("NodePort", &[(80, "TCP", Some(30_000))]);
+        assert_eq!(allot(&mut changed, Some(&old), &mut row), Ok(()));
+        let ports: Vec<_> = (1..4).map(|port| (port, "TCP", None)).collect();
+        assert_eq!(allot(&mut service("LoadBalancer", &ports), None, &mut row), Err(NoPort::Left));
+    }
+
+    #[test]
+    fn balancers_ask_by_a_port_of_its_own() {
+        let mut row = Row::default();
+        let mut own = service("LoadBalancer", &[(80, "TCP", None)]);
+        own["spec"]["externalTrafficPolicy"] = "Local".into();
+        allot(&mut own, None, &mut row).unwrap();
+        assert_eq!(held(&own), HashSet::from([30_000, 30_001]));
+        let mut asks = own.clone();
+        asks["spec"]["ports"] = json!([]);
+        assert_eq!(allot(&mut asks, None, &mut row), Err(NoPort::CheckTaken(30_001)));
+        let mut kept = service("LoadBalancer", &[(80, "TCP", None)]);
+        kept["spec"]["externalTrafficPolicy"] = "Local".into();
+        keep(&mut kept, &own);
+        assert_eq!(held(&kept), held(&own));
     }
 }

@@ -1,0 +1,310 @@
+//! Gives services their addresses and ports on nodes, and takes them back.
+//!
+//! An address that is given has an IPAddress, made right after its service is stored; while the service is on its way
+//! there, the address stands in [`Taken`]. Ports on nodes stand there as long as they are given, and are read from the stored
+//! services at start. What a service got that is not stored in the end is free again. Read from
+//! pkg/registry/core/service of Kubernetes 1.36.
+
+mod own_objects;
+mod ranges;
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+pub use self::ranges::{ServiceNetwork, ServiceRange, ServiceRangeError};
+use super::Registry;
+use crate::call::Call;
+use crate::kinds::core::service::allotment;
+use crate::kinds::core::service::node_ports::{self, Draw, NoPort, ON_NODES};
+use crate::object;
+use crate::status::{Cause, Refusal};
+use crate::store::Key;
+
+const SERVICES: &str = "services";
+const ADDRESSES: &str = "ipaddresses";
+const RANGES: &str = "servicecidrs";
+
+/// How many of the first ports on nodes are drawn only when no other is left: those that services ask for by number.
+const ASKED_FOR: u64 = 86;
+
+/// What is given.
+#[derive(Debug, Default)]
+pub(super) struct Allotments {
+    network: ServiceNetwork,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    ports: HashSet<u64>,
+    /// Of services that are not stored yet.
+    addresses: HashSet<IpAddr>,
+}
+
+/// What a service was given, and what it gives back, once it is stored.
+#[derive(Debug)]
+pub(super) struct Allotment<'a> {
+    all: &'a Allotments,
+    addresses: Vec<IpAddr>,
+    ports: Vec<u64>,
+    returned: Returned,
+}
+
+#[derive(Debug, Default)]
+struct Returned {
+    addresses: Vec<IpAddr>,
+    ports: Vec<u64>,
+}
+
+impl Allotments {
+    pub(super) fn new(network: ServiceNetwork) -> Self {
+        Self { network, taken: Mutex::default() }
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Allotment<'_> {
+    fn drop(&mut self) {
+        let mut taken = self.all.taken();
+        for port in &self.ports {
+            taken.ports.remove(port);
+        }
+        for address in &self.addresses {
+            taken.addresses.remove(address);
+        }
+    }
+}
+
+/// Ports on nodes, drawn for one service.
+struct Ports<'a, 'b> {
+    allotment: &'b mut Allotment<'a>,
+    start: u64,
+}
+
+impl Draw for Ports<'_, '_> {
+    fn take(&mut self, number: u64) -> bool {
+        let is_free = self.allotment.all.taken().ports.insert(number);
+        if is_free {
+            self.allotment.ports.push(number);
+        }
+        is_free
+    }
+
+    fn next(&mut self) -> Option<u64> {
+        let (first, last) = (*ON_NODES.start(), *ON_NODES.end());
+        let upper = first.saturating_add(ASKED_FOR);
+        let around = |first: u64, last: u64, start: u64| {
+            let count = last.saturating_sub(first).saturating_add(1);
+            (0..count).map(move |step| first.saturating_add((start % count).saturating_add(step) % count))
+        };
+        let mut all =
+            around(upper, last, self.start).chain(around(first, upper.saturating_sub(1), self.start));
+        all.find(|number| self.take(*number))
+    }
+}
+
+impl Registry {
+    /// Gives a service that is about to be validated, and stored in place of `old`, what it needs.
+    ///
+    /// # Errors
+    /// 422 when what it asks for is taken or cannot be had, 500 when nothing is left.
+    pub(super) fn allot<'r>(
+        &'r self,
+        call: &Call,
+        service: &mut Value,
+        old: Option<&Value>,
+        dry_run: bool,
+    ) -> Result<Option<Allotment<'r>>, Refusal> {
+        if !is_service(call) || call.subresource.is_some() {
+            return Ok(None);
+        }
+        // Validation tells what hinders it.
+        if !allotment::hindrances(service, old).is_empty() {
+            return Ok(None);
+        }
+        let mut given = Allotment {
+            all: &self.allotments,
+            addresses: Vec::new(),
+            ports: Vec::new(),
+            returned: Returned::default(),
+        };
+        let start = hash(object::uid(service));
+        self.give_address(call, service, old, &mut given, (start, dry_run))?;
+        if !allotment::asks_for_ports_on_nodes(service) {
+            return Ok(None);
+        }
+        let mut ports = Ports { allotment: &mut given, start: u64::from(start) };
+        node_ports::allot(service, old, &mut ports).map_err(|why| no_port(call, service, &why))?;
+        if let Some(old) = old {
+            let (held, kept) = (node_ports::held(old), node_ports::held(service));
+            given.returned.ports = held.difference(&kept).copied().collect();
+        }
+        Ok(Some(given))
+    }
+
+    /// Services keep their addresses as long as they have some at all.
+    fn give_address(
+        &self,
+        call: &Call,
+        service: &mut Value,
+        old: Option<&Value>,
+        given: &mut Allotment<'_>,
+        (start, dry_run): (u32, bool),
+    ) -> Result<(), Refusal> {
+        let before: Vec<IpAddr> =
+            old.map(allotment::addresses).unwrap_or_default().iter().map(|(_, address)| *address).collect();
+        if !allotment::is_addressed(service) {
+            given.returned.addresses = before;
+            return Ok(());
+        }
+        if old.is_some_and(|old| !before.is_empty() || has_no_address_on_purpose(old)) {
+            return Ok(());
+        }
+        let asked: Vec<(String, IpAddr)> = allotment::addresses(service)
+            .into_iter()
+            .map(|(text, address)| (text.to_owned(), address))
+            .collect();
+        let ranges = self.ranges();
+        if asked.is_empty() {
+            let address = if dry_run {
+                ranges.first().map(|range| range.shown())
+            } else {
+                ranges.iter().flat_map(|range| range.drawn(start)).find(|address| self.take(*address, given))
+            };
+            let full = || Refusal::internal("failed to allocate a serviceIP: range is full");
+            allotment::give(service, address.ok_or_else(full)?);
+            return Ok(());
+        }
+        for (text, address) in asked {
+            let why = if !ranges.iter().any(|range| range.contains(address)) {
+                not_in_range(&ranges, address, dry_run)
+            } else if dry_run || self.take(address, given) {
+                continue;
+            } else {
+                "provided IP is already allocated".to_owned()
+            };
+            let shown = service["spec"]["clusterIPs"].clone();
+            let why = format!("failed to allocate IP {text}: {why}");
+            return Err(invalid(call, service, Cause::invalid("spec.clusterIPs", &shown, &why)));
+        }
+        Ok(())
+    }
+
+    /// Whether the address was free; it no longer is.
+    fn take(&self, address: IpAddr, given: &mut Allotment<'_>) -> bool {
+        // Looked up while nobody else takes one, so that who settles has either made the IPAddress or still holds the place.
+        let mut taken = self.allotments.taken();
+        let is_free =
+            !taken.addresses.contains(&address) && self.store.latest(&address_key(address)).is_none();
+        if is_free {
+            taken.addresses.insert(address);
+            given.addresses.push(address);
+        }
+        is_free
+    }
+
+    /// Says that the service is stored for which that was given.
+    pub(super) fn settle_allotment<'r>(
+        &'r self,
+        mut given: Allotment<'r>,
+        namespace: &'r str,
+        name: &'r str,
+    ) -> BoxFuture<'r, ()> {
+        Box::pin(async move {
+            given.ports.clear();
+            let returned = std::mem::take(&mut given.returned);
+            self.give_back(&returned, namespace, name).await;
+            for address in given.addresses.clone() {
+                self.note_address(address, namespace, name).await;
+            }
+            // Only now others may look for the IPAddresses instead.
+            drop(given);
+        })
+    }
+
+    /// Takes back what a service had that is gone.
+    pub(super) async fn take_back(&self, call: &Call, removed: &Value) {
+        if !is_service(call) {
+            return;
+        }
+        let returned = Returned {
+            addresses: allotment::addresses(removed).iter().map(|(_, address)| *address).collect(),
+            ports: node_ports::held(removed).into_iter().collect(),
+        };
+        self.give_back(&returned, &call.namespace, object::name(removed)).await;
+    }
+
+    async fn give_back(&self, returned: &Returned, namespace: &str, name: &str) {
+        {
+            let mut taken = self.allotments.taken();
+            for port in &returned.ports {
+                taken.ports.remove(port);
+            }
+        }
+        for address in &returned.addresses {
+            self.forget_address(*address, namespace, name).await;
+        }
+    }
+}
+
+fn is_service(call: &Call) -> bool {
+    call.info.builtin && call.info.group.is_empty() && call.info.plural == SERVICES
+}
+
+/// Whether it was made without an address, rather than as a name of something outside.
+fn has_no_address_on_purpose(old: &Value) -> bool {
+    old.pointer("/spec/type").is_none_or(|kind| kind != "ExternalName")
+}
+
+fn address_key(address: IpAddr) -> Key {
+    Key { resource: ADDRESSES.into(), namespace: String::new(), name: address.to_string() }
+}
+
+/// A dry run asks one of the ranges, whichever it is.
+fn not_in_range(ranges: &[ServiceRange], address: IpAddr, dry_run: bool) -> String {
+    match ranges.first().filter(|_| dry_run) {
+        Some(range) => {
+            format!(
+                "the provided IP ({address}) is not in the valid range. The range of valid IPs is {range}"
+            )
+        }
+        None => "the provided network does not match the current range".to_owned(),
+    }
+}
+
+fn invalid(call: &Call, service: &Value, cause: Cause) -> Refusal {
+    Refusal::invalid(&call.info, object::name(service), vec![cause])
+}
+
+fn no_port(call: &Call, service: &Value, why: &NoPort) -> Refusal {
+    match why {
+        NoPort::Taken { at, number } => {
+            let field = format!("spec.ports[{at}].nodePort");
+            let cause = Cause::invalid(&field, &json!(number), "provided port is already allocated");
+            invalid(call, service, cause)
+        }
+        NoPort::Left => Refusal::internal("failed to allocate a nodePort: range is full"),
+        NoPort::CheckTaken(number) => {
+            let why = if ON_NODES.contains(number) {
+                "provided port is already allocated".to_owned()
+            } else {
+                let (first, last) = (ON_NODES.start(), ON_NODES.end());
+                format!("provided port is not in the valid range. The range of valid ports is {first}-{last}")
+            };
+            Refusal::internal(format!("failed to allocate requested HealthCheck NodePort {number}: {why}"))
+        }
+        NoPort::CheckLeft => Refusal::internal("failed to allocate a HealthCheck NodePort 0: range is full"),
+    }
+}
+
+/// FNV-1a: where the drawing begins, which depends on the service alone.
+fn hash(uid: &str) -> u32 {
+    uid.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
