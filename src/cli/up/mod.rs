@@ -192,13 +192,10 @@ impl UpArgs {
             let ground = Ground { server: &server, authority: &authority, api: addresses.api, folder: pods };
             self.local.start(&mut parts, ground, &shutdown, controlling.clone())?;
             let manager = self.controllers(&server, &told)?;
-            let observed = Observed::of(&manager);
-            server.set_metrics(move || observed.text());
             if let Some(demo) = demo {
                 demo.start(&mut parts, actors(&server), &shutdown, controlling.clone());
             }
-            start_controllers(&mut parts, manager, &shutdown, controlling);
-            server.set_ready("controllers", true);
+            start_controllers(&mut parts, &server, manager, &shutdown, controlling);
             tell(definitions.len(), &set, addresses);
             self.announce(addresses.api, &authority)
         };
@@ -345,15 +342,19 @@ fn actors(server: &Server) -> Actors {
 /// Starts the controllers; `controlling` goes when they have ended, however that may be.
 fn start_controllers(
     parts: &mut Supervisor<Fault>,
+    server: &Server,
     manager: Manager,
     shutdown: &CancellationToken,
     controlling: Arc<DropGuard>,
 ) {
+    let observed = Observed::of(&manager);
+    server.set_metrics(move || observed.text());
     let run = manager.run(shutdown.clone());
     parts.part("controllers", async {
         let _controlling = controlling;
         run.await.map_err(Fault::usage)
     });
+    server.set_ready("controllers", true);
 }
 
 fn start_api_server(

@@ -1,3 +1,5 @@
+//! Who waits for whose count, and what a charge leaves behind that was not paid.
+
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
