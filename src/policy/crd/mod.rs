@@ -24,7 +24,7 @@ use admit_apimachinery::field_error::FieldError;
 use serde_json::Value;
 
 pub use approval::Approval;
-pub use convert::{ConversionError, Converts};
+pub use convert::{ConversionError, Converts, Inconvertible};
 pub use definition::{
     Conversion, ConversionWebhook, Definition, Names, PrinterColumn, ScalePaths, Scope, Version,
     WebhookClient,

@@ -3,7 +3,7 @@
 //! Input: the text and a [`RecordedTrace`]. Output: [`Part`]s. Uninformative parts are left out: literals, and the
 //! steps of a path that has a value (`object.spec` below `object.spec.replicas`). Formatting is left to callers.
 
-use admit_cel::Span;
+use admit_cel::{EvalError, Span};
 
 use crate::report::recording::{RecordedOutcome, RecordedTrace};
 
@@ -14,8 +14,8 @@ pub struct Part<'r> {
     pub text: &'r str,
     /// Within a macro: the index of the item.
     pub round: Option<u32>,
-    /// A value in CEL's notation, or the text of an error.
-    pub outcome: &'r Result<String, String>,
+    /// A value in CEL's notation.
+    pub outcome: &'r Result<String, EvalError>,
     /// The parts that this one's value came from, in the order of their evaluation.
     pub parts: Vec<Self>,
 }
@@ -100,7 +100,7 @@ impl<'r> Grown<'r> {
 mod tests {
     use super::{Part, tree};
     use crate::report::recording::{RecordedOutcome, RecordedTrace};
-    use admit_cel::Span;
+    use admit_cel::{EvalError, Span};
 
     /// Parts by their text's last occurrence, in the order of their completion.
     fn trace(text: &str, parts: &[(&str, &[u32], Result<&str, &str>)]) -> RecordedTrace {
@@ -109,7 +109,7 @@ mod tests {
             RecordedOutcome {
                 span: Span { start, end: start + u32::try_from(part.len()).unwrap() },
                 rounds: (*rounds).into(),
-                outcome: outcome.map(str::to_owned).map_err(str::to_owned),
+                outcome: outcome.map(str::to_owned).map_err(|key| EvalError::NoSuchKey(key.into())),
             }
         };
         let parts: Vec<_> = parts.iter().map(outcome).collect();
@@ -192,10 +192,8 @@ mod tests {
     #[test]
     fn where_a_path_ends_early_the_last_value_is_kept() {
         let text = "a.b.c";
-        let recorded = trace(
-            text,
-            &[("a", &[], Ok("{}")), ("a.b", &[], Ok("{1: 2}")), (text, &[], Err("no such key: c"))],
-        );
+        let recorded =
+            trace(text, &[("a", &[], Ok("{}")), ("a.b", &[], Ok("{1: 2}")), (text, &[], Err("c"))]);
         assert_eq!(drawn(&tree(text, &recorded)), "a.b.c = !no such key: c {a.b = {1: 2}}");
     }
 }
