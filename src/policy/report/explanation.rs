@@ -21,6 +21,28 @@ pub struct Part<'r> {
 }
 
 /// The tree of an evaluation of `text`. One part in general; several where the trace was cut before the whole was done.
+///
+/// ```
+/// use admit_cel::Span;
+/// use admit_policy::{RecordedOutcome, RecordedTrace, explanation};
+///
+/// let text = "a > 1 && b";
+/// let part = |start, end, value: &str| RecordedOutcome {
+///     span: Span { start, end },
+///     rounds: Box::default(),
+///     outcome: Ok(value.to_owned()),
+/// };
+/// let trace = RecordedTrace {
+///     at: String::new(),
+///     cost: 3,
+///     outcome: Ok("true".to_owned()),
+///     parts: vec![part(0, 1, "2"), part(0, 5, "true"), part(9, 10, "true"), part(0, 10, "true")],
+///     omitted: 0,
+/// };
+/// let tree = explanation::tree(text, &trace);
+/// assert_eq!(tree[0].text, text);
+/// assert_eq!(tree[0].parts.iter().map(|part| part.text).collect::<Vec<_>>(), ["a > 1", "b"]);
+/// ```
 pub fn tree<'r>(text: &'r str, trace: &'r RecordedTrace) -> Vec<Part<'r>> {
     let mut open: Vec<Grown<'r>> = Vec::new();
     for outcome in &trace.parts {

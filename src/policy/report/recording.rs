@@ -59,6 +59,8 @@ pub struct Keep {
 }
 
 /// Gathers what evaluations do.
+///
+/// [`PolicySet`](crate::PolicySet) has an example.
 #[derive(Debug)]
 pub struct Recording {
     keep: Keep,
