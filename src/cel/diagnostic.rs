@@ -17,6 +17,15 @@ pub struct Diagnostic {
 }
 
 /// Why a text is no expression: at least one finding, in the order of their places.
+///
+/// ```
+/// use admit_cel::{Env, Mode, Version};
+///
+/// let error = Env::kubernetes(Version(1, 36), Mode::New).compile("1 +\n'a'").unwrap_err();
+/// let found = &error.diagnostics()[0];
+/// assert!(found.message.starts_with("found no matching overload for '_+_'"));
+/// assert_eq!(found.position.map(|at| (at.line, at.column)), Some((1, 3)));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileError {
     diagnostics: Vec<Diagnostic>,

@@ -1,11 +1,4 @@
 //! Environments: what an expression may name, and the way from its text to a program.
-//!
-//! ```
-//! use admit_cel::{Env, Mode, Type, Version};
-//!
-//! let env = Env::kubernetes(Version(1, 36), Mode::New).with_variable("self", Type::Dyn);
-//! assert_eq!(env.variables().collect::<Vec<_>>(), ["self"]);
-//! ```
 
 mod own;
 #[cfg(test)]
@@ -42,6 +35,40 @@ enum Language {
 }
 
 /// What an expression may name. Cheap to clone.
+///
+/// ```
+/// use admit_cel::{Env, Extra, Mode, PatternSum, Type, Version};
+///
+/// let env = Env::kubernetes(Version(1, 36), Mode::New)
+///     .with_variable("object", Type::Dyn)
+///     .with_variables([("oldObject", Type::Dyn), ("params", Type::Dyn)]);
+/// assert_eq!((env.version(), env.mode()), (Version(1, 36), Mode::New));
+/// assert_eq!(env.variables().collect::<Vec<_>>(), ["object", "oldObject", "params"]);
+/// assert!(env.functions().any(|name| name == "quantity"));
+/// assert_eq!(env.parse_type("list(int)").map(|ty| ty.to_string()).as_deref(), Some("list(int)"));
+///
+/// let checked = env.compile("object.spec.replicas <= params.most")?;
+/// assert_eq!(checked.output_type(), &Type::Bool);
+/// // What cannot be so is told before anything runs; unchecked, it is an error of the evaluation.
+/// assert!(env.compile("size(1) > 0").is_err());
+/// assert!(env.compile_unchecked("size(1) > 0").is_ok());
+///
+/// // The same, and more: each returns another environment.
+/// assert!(env.compile("[1, 'a']").is_err() && env.with_mixed_literals().compile("[1, 'a']").is_ok());
+/// assert!(env.with_library(Extra::Math).compile("math.least(1, 2)").is_ok());
+/// assert!(env.with_declared_scalars().compile("duration == duration").is_ok());
+/// assert!(env.with_patch_types().compile("Object{spec: Object.spec{replicas: 3}}").is_ok());
+/// let com = Env::kubernetes(Version(1, 36), Mode::New).with_variable("com.example.x", Type::Int);
+/// assert!(com.compile("x").is_err() && com.with_container("com.example").compile("x").is_ok());
+///
+/// // Constant patterns of several programs share room; and a call on constants is made ahead, or each time.
+/// let mut patterns = PatternSum::default();
+/// env.program_among(&env.compile("'a'.matches('^a+$')")?, &mut patterns)?;
+/// assert_eq!(patterns.count(), 1);
+/// let broken = env.compile("int('x') > 0")?;
+/// assert!(env.program(&broken).is_err() && env.without_folding().program(&broken).is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Env {
     inner: Arc<Inner>,
@@ -348,6 +375,24 @@ impl Env {
 }
 
 /// An expression that type-checks. Cheap to clone.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use admit_cel::{DeclKind, DeclType, Env, Mode, SizeHints, Type, Version};
+///
+/// let env = Env::kubernetes(Version(1, 36), Mode::New).with_variable("self", Type::String);
+/// let checked = env.compile("self.contains('a')")?;
+/// assert_eq!(checked.output_type(), &Type::Bool);
+/// assert!(checked.uses_variable("self") && !checked.uses_variable("oldSelf"));
+/// assert_eq!(checked.overloads().map(|row| row.id).collect::<Vec<_>>(), ["contains_string"]);
+///
+/// let mut text = DeclType::unbounded(DeclKind::Scalar(Type::String));
+/// text.max_elements = Some(100);
+/// let hints = SizeHints { root: Some(Arc::new(text)) };
+/// assert!(checked.estimate(&hints).max < checked.estimate(&SizeHints::default()).max);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Checked {
     inner: Arc<CheckedInner>,

@@ -33,6 +33,12 @@ pub(crate) fn is_reserved(word: &str) -> bool {
 }
 
 /// Whether a text may name a variable: a letter or `_`, then letters, digits and `_`, and no reserved word.
+///
+/// ```
+/// use admit_cel::is_identifier;
+///
+/// assert!(is_identifier("replicas_2") && !is_identifier("2nd") && !is_identifier("in"));
+/// ```
 #[must_use]
 pub fn is_identifier(text: &str) -> bool {
     text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())

@@ -1,6 +1,15 @@
 //! The text of an expression and positions in it.
 
 /// A half-open range of byte offsets into the source text.
+///
+/// ```
+/// use admit_cel::Span;
+///
+/// let text = "(a + b) * 2";
+/// assert_eq!(Span { start: 1, end: 6 }.of(text), "a + b");
+/// // An operand of this multiplication begins within the parentheses.
+/// assert_eq!(Span { start: 1, end: 11 }.in_parentheses(text), text);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
     /// The first byte.
@@ -67,6 +76,16 @@ pub struct Position {
 }
 
 /// The text of an expression; at most 4 GiB, which the parser's limit of code points ensures.
+///
+/// ```
+/// use admit_cel::Source;
+///
+/// let source = Source::new("a &&\nb");
+/// let at = source.position(5);
+/// assert_eq!((at.line, at.column), (2, 1));
+/// assert_eq!((source.line(2), source.line(3)), (Some("b"), None));
+/// assert_eq!(source.text().len(), 6);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'s> {
     text: &'s str,

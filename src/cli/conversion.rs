@@ -1,6 +1,6 @@
 //! The kinds that the webhook converts between API versions: those of our controllers that are served in several.
 
-use admit_policy::crd::Definition;
+use admit_policy::crd::{Definition, Inconvertible};
 use serde_json::{Value, json};
 
 use crate::admission::{ConversionError, Converter, Converters};
@@ -46,12 +46,13 @@ pub(super) fn offline(
     object: &mut Value,
     from: &str,
     to: &str,
-) -> Option<Result<(), String>> {
+) -> Option<Result<(), Inconvertible>> {
     let client = definition.conversion.as_ref()?.webhook.as_ref()?.client.as_ref()?;
     client.service.as_ref().filter(|service| service.path == PATH)?;
     let is_of = |kind: &Kind| kind.group == definition.group && kind.kind == definition.names.kind;
     let kind = [DATA_GATHER, INSIGHTS_DATA_GATHER].into_iter().find(is_of)?;
-    Some(converted(kind, object, from, to).map_err(|error| error.to_string()))
+    let unread = |error: ConversionError| Inconvertible::InvalidObject(error.to_string());
+    Some(converted(kind, object, from, to).map_err(unread))
 }
 
 fn converted(kind: Kind, object: &mut Value, from: &str, to: &str) -> Result<(), ConversionError> {

@@ -98,7 +98,7 @@ pub(super) fn run<F>(
 where
     F: Future<Output = Result<(), Fault>>,
 {
-    let outcome = telemetry::init(format).map_err(Fault::usage).and_then(|()| {
+    let outcome = telemetry::init(format).map_err(|error| Fault::usage(error.to_string())).and_then(|()| {
         let watching = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

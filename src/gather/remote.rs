@@ -58,7 +58,20 @@ pub enum Invalid {
     #[error("{what} are more than {limit}")]
     TooMany { what: &'static str, limit: usize },
     #[error("container_logs[{at}].{field}: {why}")]
-    Log { at: usize, field: &'static str, why: String },
+    Log { at: usize, field: &'static str, why: LogMistake },
+}
+
+/// What is wrong with the request for a log.
+#[derive(Debug, thiserror::Error)]
+pub enum LogMistake {
+    #[error("it is none of the platform's (openshift-…, kube-…)")]
+    ForeignNamespace,
+    #[error("there are none")]
+    MissingMessages,
+    #[error("it takes more than {MAX_COMPILED} bytes of memory")]
+    TooLarge,
+    #[error("{}", reason(.0))]
+    Pattern(Box<BuildError>),
 }
 
 #[derive(Deserialize)]
@@ -134,21 +147,20 @@ impl Remote {
 impl Logs {
     fn compile(self, at: usize) -> Result<LogRequest, Invalid> {
         let Self { namespace, pod_name_regex, messages, previous } = self;
-        let refuse = |field, why: &str| Invalid::Log { at, field, why: why.to_owned() };
+        let wrong = |field| move |why| Invalid::Log { at, field, why };
         if !is_of_the_platform(&namespace) {
-            return Err(refuse("namespace", "it is none of the platform's (openshift-…, kube-…)"));
+            return Err(wrong("namespace")(LogMistake::ForeignNamespace));
         }
         if messages.is_empty() {
-            return Err(refuse("messages", "there are none"));
+            return Err(wrong("messages")(LogMistake::MissingMessages));
         }
         if messages.len() > MAX_MESSAGES {
             return Err(Invalid::TooMany { what: "messages of a log", limit: MAX_MESSAGES });
         }
-        let refused = |field| move |why| Invalid::Log { at, field, why };
         Ok(LogRequest {
             namespace,
-            pods: compiled(&[&pod_name_regex]).map_err(refused("pod_name_regex"))?,
-            messages: compiled(&messages.iter().collect::<Vec<_>>()).map_err(refused("messages"))?,
+            pods: compiled(&[&pod_name_regex]).map_err(wrong("pod_name_regex"))?,
+            messages: compiled(&messages.iter().collect::<Vec<_>>()).map_err(wrong("messages"))?,
             previous,
         })
     }
@@ -160,21 +172,23 @@ fn is_of_the_platform(namespace: &str) -> bool {
     rest.is_some_and(|rest| (1..=MAX_NAMESPACE).contains(&rest.len()) && rest.bytes().all(legal))
 }
 
-/// One that is found where any of `patterns` is; in words why it cannot be had.
-fn compiled(patterns: &[&impl AsRef<str>]) -> Result<Regex, String> {
+/// One that is found where any of `patterns` is.
+fn compiled(patterns: &[&impl AsRef<str>]) -> Result<Regex, LogMistake> {
     let limits = Config::new()
         .nfa_size_limit(Some(MAX_COMPILED))
         .onepass_size_limit(Some(MAX_COMPILED))
         .hybrid_cache_capacity(MAX_COMPILED);
-    Regex::builder().configure(limits).build_many(patterns).map_err(|error| reason(&error))
+    Regex::builder().configure(limits).build_many(patterns).map_err(|error| match error.size_limit() {
+        Some(_) => LogMistake::TooLarge,
+        None => LogMistake::Pattern(Box::new(error)),
+    })
 }
 
 /// The part of the pattern that is wrong stands in the cause.
 fn reason(error: &BuildError) -> String {
-    match (error.size_limit(), error.syntax_error()) {
-        (Some(_), _) => format!("it takes more than {MAX_COMPILED} bytes of memory"),
-        (None, Some(syntax)) => syntax.to_string().split_whitespace().collect::<Vec<_>>().join(" "),
-        (None, None) => error.to_string(),
+    match error.syntax_error() {
+        Some(syntax) => syntax.to_string().split_whitespace().collect::<Vec<_>>().join(" "),
+        None => error.to_string(),
     }
 }
 

@@ -9,6 +9,19 @@ use thiserror::Error;
 /// A check for whether the time is over. It is called before every expression, at least every hundred iterations
 /// within one, and now and then while an object is read, defaulted, pruned and validated. What is not decided by then
 /// fails with the error `operation interrupted`: for a policy, its failurePolicy applies; a write is refused.
+///
+/// ```
+/// use admit_policy::{Deadline, Interrupted, Pace};
+///
+/// let late = || true;
+/// let deadline = Deadline::new(&late);
+/// assert!(deadline.has_passed());
+///
+/// // Work of many small steps looks at the clock now and then.
+/// let pace = Pace::new(Some(deadline));
+/// assert!((0..100_000).any(|_| pace.is_over()));
+/// assert_eq!(pace.outcome(), Err(Interrupted));
+/// ```
 #[derive(Clone, Copy)]
 pub struct Deadline<'a> {
     passed: &'a (dyn Fn() -> bool + 'a),
@@ -44,6 +57,8 @@ thread_local! {
 fn nothing() {}
 
 /// Runs `work` with interruption checks disabled: its result is shared with other work, and a lock may be held.
+///
+/// [`asking`] has an example.
 pub fn unasked<T>(work: impl FnOnce() -> T) -> T {
     asking(nothing, work)
 }
@@ -51,6 +66,34 @@ pub fn unasked<T>(work: impl FnOnce() -> T) -> T {
 /// Runs `work`, which calls `ask` between its steps wherever no [`Deadline`] is passed as an argument: while CRDs and
 /// policies are compiled, and patches applied. `ask` returns, or unwinds to the caller that ends the work in this
 /// way; nothing is left half done except the result of `work` itself.
+///
+/// ```
+/// use std::cell::Cell;
+///
+/// use admit_policy::{Policy, asking, unasked};
+/// use serde_json::json;
+///
+/// thread_local! {
+///     static ASKED: Cell<u32> = const { Cell::new(0) };
+/// }
+///
+/// let policy = json!({
+///     "apiVersion": "admissionregistration.k8s.io/v1",
+///     "kind": "ValidatingAdmissionPolicy",
+///     "metadata": {"name": "a"},
+///     "spec": {
+///         "matchConstraints": {"resourceRules": [
+///             {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]},
+///         ]},
+///         "validations": [{"expression": "true"}, {"expression": "object != null"}],
+///     },
+/// });
+/// let count = || ASKED.set(ASKED.get() + 1);
+/// assert!(asking(count, || Policy::compile(&policy)).is_ok());
+/// assert!(ASKED.replace(0) > 0);
+/// assert!(asking(count, || unasked(|| Policy::compile(&policy))).is_ok());
+/// assert_eq!(ASKED.get(), 0);
+/// ```
 pub fn asking<T>(ask: fn(), work: impl FnOnce() -> T) -> T {
     /// Puts back what was asked before, however the work ended.
     struct Before(fn());
@@ -76,6 +119,8 @@ pub struct Interrupted;
 
 /// Checks a [`Deadline`] at intervals, for work of many small steps. Once the time is over it stays so, and every
 /// walk that shares the pace ends at its next step.
+///
+/// [`Deadline`] has an example.
 #[derive(Debug, Default)]
 pub struct Pace<'a> {
     deadline: Option<Deadline<'a>>,

@@ -29,6 +29,13 @@ pub enum SelectorProblem {
 }
 
 /// What is wrong with the expression of a selector of devices, if anything is.
+///
+/// ```
+/// use admit_policy::selector_problem;
+///
+/// assert_eq!(selector_problem("device.driver == 'gpu.example.com'"), None);
+/// assert!(selector_problem("device.driver").is_some(), "no truth value");
+/// ```
 #[must_use]
 pub fn selector_problem(text: &str) -> Option<SelectorProblem> {
     let checked = match ENV.compile(text) {

@@ -15,7 +15,7 @@ use std::io::{self, IsTerminal as _};
 
 use clap::ValueEnum;
 use tracing::warn;
-use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::filter::{ParseError, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _, Registry};
@@ -24,7 +24,7 @@ pub use controllers::ControllerMetrics;
 pub use libraries::may_be_told;
 pub use metrics::{MEDIA_TYPE, Metrics};
 pub use outside::{Outside, escaped, redacted};
-pub use readiness::Readiness;
+pub use readiness::{Readiness, State};
 pub use secrets::Secrets;
 pub use traces::{Trace, Traces, TracesError};
 
@@ -97,16 +97,24 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "panic without a message".to_owned())
 }
 
+/// `RUST_LOG` is set, and says nothing that chooses lines.
+#[derive(Debug, thiserror::Error)]
+#[error("RUST_LOG is `{text}`: {source}; write it as `info` or `warn,admit=debug`")]
+pub struct InvalidFilter {
+    text: String,
+    source: ParseError,
+}
+
 /// Starts logging for the process. A second call changes nothing, so that tests may call it freely.
 ///
 /// # Errors
 /// When `RUST_LOG` is set and cannot be read as a filter.
-pub fn init(format: LogFormat) -> Result<(), String> {
+pub fn init(format: LogFormat) -> Result<(), InvalidFilter> {
     let asked = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
     let filter = match &asked {
-        Some(text) => EnvFilter::try_new(text).map_err(|error| {
-            format!("RUST_LOG is `{text}`: {error}; write it as `info` or `warn,admit=debug`")
-        })?,
+        Some(text) => {
+            EnvFilter::try_new(text).map_err(|source| InvalidFilter { text: text.clone(), source })?
+        }
         None => EnvFilter::new(DEFAULT_FILTER),
     };
     let lines = tracing_subscriber::fmt::layer::<Registry>()

@@ -13,8 +13,9 @@ pub struct Readiness {
     parts: Arc<Mutex<BTreeMap<&'static str, State>>>,
 }
 
+/// Whether a part is ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+pub enum State {
     Ready,
     /// With the reason; empty where the name of the part says it all.
     Failed(String),
@@ -55,13 +56,10 @@ impl Readiness {
         !parts.is_empty() && parts.iter().all(|(_, ready)| *ready)
     }
 
-    /// What is wrong with `part`: nothing where it is ready, none where there is no such part.
+    /// The state of `part`; none where there is no such part.
     #[must_use]
-    pub fn trouble(&self, part: &str) -> Option<Result<(), String>> {
-        self.states().remove(part).map(|state| match state {
-            State::Ready => Ok(()),
-            State::Failed(reason) => Err(reason),
-        })
+    pub fn state(&self, part: &str) -> Option<State> {
+        self.states().remove(part)
     }
 
     /// The answer to a probe: 200 or 503, and [`Self::text`].

@@ -10,6 +10,7 @@ use rcgen::{
 };
 use thiserror::Error;
 use time::{Duration, OffsetDateTime};
+use x509_parser::error::{PEMError, X509Error};
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::pem::parse_x509_pem;
 
@@ -84,8 +85,10 @@ impl Authority {
         };
         let certificate_pem = read(&certificate)?;
         let key_pem = read(&key)?;
-        let life = Life::of(&certificate_pem)
-            .map_err(|reason| AuthorityError::Malformed { path: certificate.clone(), reason })?;
+        let life = Life::of(&certificate_pem).map_err(|error| AuthorityError::Malformed {
+            path: certificate.clone(),
+            reason: error.to_string(),
+        })?;
         if now > life.not_after {
             return Err(AuthorityError::Expired { path: certificate, on: life.not_after.date().to_string() });
         }
@@ -226,6 +229,15 @@ fn name(common: &str, organisation: Option<&str>) -> DistinguishedName {
     name
 }
 
+/// Why a text is no certificate.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    #[error("{0}")]
+    Pem(#[from] x509_parser::nom::Err<PEMError>),
+    #[error("{0}")]
+    X509(#[from] x509_parser::nom::Err<X509Error>),
+}
+
 /// From when to when a certificate is valid.
 pub(super) struct Life {
     pub(super) not_before: OffsetDateTime,
@@ -233,9 +245,9 @@ pub(super) struct Life {
 }
 
 impl Life {
-    pub(super) fn of(pem: &str) -> Result<Self, String> {
-        let (_, pem) = parse_x509_pem(pem.as_bytes()).map_err(|e| e.to_string())?;
-        let certificate = pem.parse_x509().map_err(|e| e.to_string())?;
+    pub(super) fn of(pem: &str) -> Result<Self, CertificateError> {
+        let (_, pem) = parse_x509_pem(pem.as_bytes())?;
+        let certificate = pem.parse_x509()?;
         let validity = certificate.validity();
         Ok(Self {
             not_before: validity.not_before.to_datetime(),

@@ -10,8 +10,9 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 use thiserror::Error;
 
+use super::Identity;
+use super::authority::{CertificateError, Life};
 use super::clients::{Clients, roots};
-use super::{Identity, authority};
 
 /// Why a TLS configuration cannot be made.
 #[derive(Debug, Error)]
@@ -29,7 +30,7 @@ pub enum TlsConfigError {
     #[error("holds no authority of clients that can be used: {0}")]
     Clients(String),
     #[error("the certificate cannot be read: {0}")]
-    Certificate(String),
+    Certificate(#[from] CertificateError),
 }
 
 /// What a webhook's port shows, and whom it lets in.
@@ -69,8 +70,7 @@ impl WebhookTls {
     /// As [`Self::config`], and when it has expired.
     pub fn config_at(&self, now: time::OffsetDateTime) -> Result<ServerConfig, TlsConfigError> {
         let config = self.config()?;
-        let life =
-            authority::Life::of(&self.identity.certificate_pem).map_err(TlsConfigError::Certificate)?;
+        let life = Life::of(&self.identity.certificate_pem)?;
         if life.not_after <= now {
             Err(TlsConfigError::Expired(life.not_after.date().to_string()))
         } else {
@@ -83,8 +83,7 @@ impl WebhookTls {
     /// # Errors
     /// When it is no certificate.
     pub fn trouble_at(&self, now: time::OffsetDateTime) -> Result<Option<String>, TlsConfigError> {
-        let life =
-            authority::Life::of(&self.identity.certificate_pem).map_err(TlsConfigError::Certificate)?;
+        let life = Life::of(&self.identity.certificate_pem)?;
         Ok(if life.not_after <= now {
             Some(format!("expired since {}", second(life.not_after)))
         } else if life.not_before > now {
@@ -99,8 +98,7 @@ impl WebhookTls {
     /// # Errors
     /// When it is no certificate.
     pub fn days_left(&self, now: time::OffsetDateTime) -> Result<f64, TlsConfigError> {
-        let life =
-            authority::Life::of(&self.identity.certificate_pem).map_err(TlsConfigError::Certificate)?;
+        let life = Life::of(&self.identity.certificate_pem)?;
         Ok((life.not_after - now).as_seconds_f64() / 86_400.0)
     }
 }

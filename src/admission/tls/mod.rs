@@ -9,7 +9,7 @@ mod managed;
 #[cfg(test)]
 mod tests;
 
-pub use authority::{Authority, AuthorityError, Identity, write_private};
+pub use authority::{Authority, AuthorityError, CertificateError, Identity, write_private};
 pub use clients::Clients;
 pub use config::{TlsConfigError, WebhookTls, server_config};
 pub use managed::{Lives, Managed, Renewal};

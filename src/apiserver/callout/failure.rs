@@ -2,20 +2,61 @@
 //! client-go.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use admit_apimachinery::go;
 use http::StatusCode;
 use jiff::Timestamp;
 use rustls::CertificateError;
-use rustls::pki_types::UnixTime;
+use rustls::pki_types::{InvalidDnsNameError, UnixTime};
 use serde_json::Value;
+use thiserror::Error;
+
+use super::service::Unresolved;
+use super::trust::TrustError;
 
 /// Of an answer that is no Status, so much is shown.
 const SHOWN: usize = 2048;
 
-/// Why no connection to `at` (`address:port`) was made.
-pub(super) fn dialled(at: &str, error: &io::Error) -> String {
+/// Why a webhook gave no answer that can be used.
+#[derive(Debug, Error)]
+pub(crate) enum CalloutError {
+    #[error("Post \"{url}\": {why}")]
+    NotSent { url: String, why: Box<NotSent> },
+    #[error("Post \"{url}\": context deadline exceeded")]
+    TimedOut { url: String },
+    /// Its status is no success, or it is empty: why, in the words of client-go.
+    #[error("{0}")]
+    Unsuccessful(String),
+}
+
+/// What failed before there was an answer.
+#[derive(Debug, Error)]
+pub(crate) enum NotSent {
+    #[error("invalid URL: {0}")]
+    Url(#[from] http::uri::InvalidUri),
+    #[error("{0}")]
+    Service(#[from] Unresolved),
+    #[error("dial tcp: lookup {0}: no such host")]
+    UnknownHost(String),
+    #[error("{}", dialled(.at, .source))]
+    Dial { at: SocketAddr, source: io::Error },
+    #[error("{0}")]
+    Trust(#[from] TrustError),
+    #[error("{0}")]
+    ServerName(#[from] InvalidDnsNameError),
+    #[error("{}", unsecured(.host, .source))]
+    Handshake { host: String, source: io::Error },
+    #[error("{0}")]
+    Request(#[from] http::Error),
+    #[error("{0}")]
+    Http(#[from] hyper::Error),
+    #[error("the answer cannot be read: {0}")]
+    Answer(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Why no connection to `at` was made.
+fn dialled(at: &SocketAddr, error: &io::Error) -> String {
     let why = match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
         io::ErrorKind::HostUnreachable => "no route to host".to_owned(),
@@ -27,7 +68,7 @@ pub(super) fn dialled(at: &str, error: &io::Error) -> String {
 }
 
 /// Why the connection to `host` is not to be trusted.
-pub(super) fn unsecured(host: &str, error: &io::Error) -> String {
+fn unsecured(host: &str, error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return "EOF".to_owned();
     }

@@ -13,6 +13,7 @@ use admit_apimachinery::go;
 use admit_policy::webhook::{Client, Service};
 
 pub(crate) use client::post;
+pub(crate) use failure::CalloutError;
 
 /// A webhook that is to be called.
 #[derive(Clone, Debug)]
@@ -42,8 +43,8 @@ impl Callee {
         }
     }
 
-    /// The error message for a call that took too long.
-    pub(crate) fn timed_out(&self) -> String {
-        format!("Post \"{}\": context deadline exceeded", self.url())
+    /// The error for a call that took too long.
+    pub(crate) fn timed_out(&self) -> CalloutError {
+        CalloutError::TimedOut { url: self.url() }
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Place {
 
 /// Why there is nothing to connect to, in the words of kube-apiserver.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub(super) enum Unresolved {
+pub(crate) enum Unresolved {
     #[error("service {} not found", go::quote(.0))]
     Absent(String),
     #[error("no service port {port} found for service {}", go::quote(.service))]

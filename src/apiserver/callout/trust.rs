@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::client::{VerifierBuilderError, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{
@@ -15,22 +15,32 @@ use rustls::{
 };
 use webpki::EndEntityCert;
 
+/// Why a `caBundle` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TrustError {
+    #[error("caBundle: {0}")]
+    Malformed(#[from] pem::Error),
+    #[error("caBundle: {0}")]
+    InvalidRoot(#[source] Error),
+    #[error("{0}")]
+    Verifier(#[from] VerifierBuilderError),
+    #[error("{0}")]
+    Config(#[from] Error),
+}
+
 /// How to connect to a webhook with this bundle, PEM. With an empty one nobody is trusted.
 ///
 /// # Errors
 /// A bundle that cannot be read.
-pub(super) fn client_config(bundle: &[u8]) -> Result<ClientConfig, String> {
-    let unreadable = |error: &dyn std::fmt::Display| format!("caBundle: {error}");
-    let bundle: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bundle).collect();
-    let bundle = bundle.map_err(|error| unreadable(&error))?;
+pub(super) fn client_config(bundle: &[u8]) -> Result<ClientConfig, TrustError> {
+    let bundle = CertificateDer::pem_slice_iter(bundle).collect::<Result<Vec<_>, _>>()?;
     let mut roots = RootCertStore::empty();
     for certificate in &bundle {
-        roots.add(certificate.clone()).map_err(|error| unreadable(&error))?;
+        roots.add(certificate.clone()).map_err(TrustError::InvalidRoot)?;
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
+    let config =
+        ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
     let mut config = if roots.is_empty() {
         config.with_root_certificates(roots).with_no_client_auth()
     } else {
@@ -53,11 +63,11 @@ impl Bundled {
         roots: RootCertStore,
         bundle: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, TrustError> {
         let authorities = Arc::new(roots);
         let by_authorities =
-            WebPkiServerVerifier::builder_with_provider(Arc::clone(&authorities), provider).build();
-        Ok(Self { by_authorities: by_authorities.map_err(|error| error.to_string())?, authorities, bundle })
+            WebPkiServerVerifier::builder_with_provider(Arc::clone(&authorities), provider).build()?;
+        Ok(Self { by_authorities, authorities, bundle })
     }
 
     /// Whether the issuer that the certificate names, other than itself, is in the bundle.

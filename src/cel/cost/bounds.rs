@@ -2,6 +2,16 @@
 //! `checker/cost.go`.
 
 /// Bounds of a cost or a size; arithmetic on both ends saturates.
+///
+/// ```
+/// use admit_cel::Bounds;
+///
+/// let items = Bounds::new(0, 10);
+/// assert_eq!(items.times(Bounds::exactly(3)).plus(Bounds::ONE), Bounds::new(1, 31));
+/// assert_eq!(Bounds::new(1, 31).scaled(0.1), Bounds::new(1, 4));
+/// assert_eq!(Bounds::exactly(2).union(Bounds::exactly(7)), Bounds::new(2, 7));
+/// assert_eq!(Bounds::UNBOUNDED.plus(Bounds::ONE).max, u64::MAX);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// The least value.

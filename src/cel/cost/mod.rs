@@ -9,6 +9,17 @@ pub(crate) use crate::syntax::Literal;
 use crate::types::Type;
 
 /// What the estimator knows of one argument of a call.
+///
+/// ```
+/// use admit_cel::syntax::Literal;
+/// use admit_cel::{Bounds, Operand, Type};
+///
+/// let three = Literal::Int(3);
+/// let count = Operand { size: Some(Bounds::ONE), ty: &Type::Int, items: None, literal: Some(&three) };
+/// assert_eq!(count.integer(), Some(3));
+/// let unknown = Operand { size: None, ty: &Type::String, items: None, literal: None };
+/// assert_eq!(unknown.size_or_unbounded(), Bounds::UNBOUNDED);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'t> {
     /// Items, entries, code points or bytes; a scalar without extent has [`Bounds::ONE`]; none where neither the
@@ -40,6 +51,14 @@ impl Operand<'_> {
 }
 
 /// What a row of the library says of a call: what it costs beyond its arguments, and how large its result is.
+///
+/// ```
+/// use admit_cel::{Bounds, CallEstimate};
+///
+/// assert_eq!(CallEstimate::of_cost(Bounds::new(1, 5)).result_size, None);
+/// let copied = CallEstimate::with_result(Bounds::ONE, Bounds::new(0, 80));
+/// assert_eq!(copied.result_size, Some(Bounds::new(0, 80)));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct CallEstimate {
     /// What the call costs beyond its arguments.

@@ -10,6 +10,15 @@ use std::slice;
 use serde_json::Value as Json;
 
 /// One JSON value. Integers keep 64 bits; every other number is a double, as Kubernetes decodes them.
+///
+/// ```
+/// use admit_cel::Node;
+///
+/// let json = serde_json::json!({"spec": {"replicas": 3}});
+/// let node = Node::from_json(&json);
+/// assert!(matches!(node.get("spec").and_then(|spec| spec.get("replicas")), Some(Node::Int(3))));
+/// assert_eq!(node.to_json(), json);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Node<'a> {
     /// `null`.
@@ -29,6 +38,16 @@ pub enum Node<'a> {
 }
 
 /// A JSON array.
+///
+/// ```
+/// use admit_cel::{Node, ReadLimits, document};
+///
+/// let arena = bumpalo::Bump::new();
+/// let Node::List(list) = document::parse(&arena, b"[1, true]", &ReadLimits::default())? else { panic!() };
+/// assert_eq!((list.len(), list.is_empty(), list.iter().len()), (2, false, 2));
+/// assert!(matches!(list.get(1), Some(Node::Bool(true))));
+/// # Ok::<(), admit_cel::ReadError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ListNode<'a>(Items<'a>);
 
@@ -39,6 +58,19 @@ enum Items<'a> {
 }
 
 /// A JSON object.
+///
+/// ```
+/// use admit_cel::document::{self, Key};
+/// use admit_cel::{Node, ReadLimits};
+///
+/// let arena = bumpalo::Bump::new();
+/// let Node::Map(map) = document::parse(&arena, br#"{"b": 1, "a": 2}"#, &ReadLimits::default())? else { panic!() };
+/// assert_eq!((map.len(), map.is_empty()), (2, false));
+/// assert_eq!(map.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["b", "a"], "as in the text");
+/// let a = Key::new("a");
+/// assert!(map.get("a").is_some() && map.find(a).is_some());
+/// # Ok::<(), admit_cel::ReadError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct MapNode<'a>(Members<'a>);
 
@@ -58,6 +90,12 @@ pub(super) struct Object<'a> {
 }
 
 /// A property name with its hash: what a lookup compares.
+///
+/// ```
+/// use admit_cel::document::Key;
+///
+/// assert_eq!(Key::new("replicas").name(), "replicas");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key<'a> {
     hash: u32,

@@ -120,6 +120,19 @@ impl std::error::Error for ReadError {}
 /// # Errors
 ///
 /// The first violation of JSON or of a limit.
+///
+/// ```
+/// use admit_cel::document::{self, ReadErrorKind};
+/// use admit_cel::{Node, ReadLimits};
+///
+/// let arena = bumpalo::Bump::new();
+/// let node = document::parse(&arena, br#"{"replicas": 3}"#, &ReadLimits::default())?;
+/// assert!(matches!(node.get("replicas"), Some(Node::Int(3))));
+/// let strict = ReadLimits { max_depth: 2, ..ReadLimits::default() };
+/// let error = document::parse(&arena, b"[[[1]]]", &strict).unwrap_err();
+/// assert!(matches!(error.kind, ReadErrorKind::TooDeep { limit: 2 }));
+/// # Ok::<(), admit_cel::ReadError>(())
+/// ```
 pub fn parse<'a>(arena: &'a Bump, text: &'a [u8], limits: &ReadLimits) -> Result<Node<'a>, ReadError> {
     if text.len() > limits.max_bytes {
         return Err(ReadError {

@@ -4,12 +4,51 @@ use crate::plan::{Program, Slot};
 use crate::value::{EvalError, Value};
 
 /// The values of a program's variables.
+///
+/// ```
+/// use admit_cel::{Env, EvalError, Evaluation, Mode, Slot, Type, Value, Variables, Version};
+///
+/// /// Every variable is its own number, but the first, which cannot be had.
+/// struct Numbers;
+///
+/// impl<'a> Variables<'a> for Numbers {
+///     fn get(&self, slot: Slot) -> Option<Result<Value<'a>, EvalError>> {
+///         Some(match slot {
+///             Slot(0) => Err(EvalError::NoSuchAttribute("a".into())),
+///             Slot(number) => Ok(Value::Int(number.into())),
+///         })
+///     }
+/// }
+///
+/// let env = Env::kubernetes(Version(1, 36), Mode::New).with_variables([("a", Type::Int), ("b", Type::Int)]);
+/// let program = env.program(&env.compile("a > 0 || b == 1")?)?;
+/// let arena = bumpalo::Bump::new();
+/// assert!(matches!(program.eval(&Numbers, &mut Evaluation::new(&arena))?, Value::Bool(true)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Variables<'a> {
     /// The value of a variable, none where none is bound. An error is the value of every expression that names it.
     fn get(&self, slot: Slot) -> Option<Result<Value<'a>, EvalError>>;
 }
 
 /// Values set one by one. Serves every program of the environment, and of those it extends.
+///
+/// ```
+/// use admit_cel::{Bindings, Env, Evaluation, Mode, Type, Value, Version};
+///
+/// let env = Env::kubernetes(Version(1, 36), Mode::New).with_variables([("a", Type::Int), ("b", Type::Int)]);
+/// let program = env.program(&env.compile("a < b")?)?;
+/// let b = program.slot("b").unwrap();
+/// let mut bindings = Bindings::new(&program);
+/// bindings.set("a", Value::Int(1)).set("unknown", Value::Null);
+/// let arena = bumpalo::Bump::new();
+/// for (number, less) in [(0, false), (2, true)] {
+///     bindings.set_slot(b, Value::Int(number));
+///     let value = program.eval(&bindings, &mut Evaluation::new(&arena))?;
+///     assert!(value.equals(&Value::Bool(less)));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Bindings<'a> {
     program: &'a Program,

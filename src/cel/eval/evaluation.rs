@@ -9,6 +9,35 @@ use crate::limits;
 use crate::value::{EvalError, Value, room};
 
 /// Where and within which limits programs run; used again for the next program over the same documents.
+///
+/// ```
+/// use admit_cel::{Bindings, Env, EvalError, Evaluation, Mode, Type, Value, Version};
+///
+/// let env = Env::kubernetes(Version(1, 36), Mode::New).with_variable("n", Type::Int);
+/// let program = env.program(&env.compile("[n, n, n].all(i, i == n)")?)?;
+/// let mut bindings = Bindings::new(&program);
+/// bindings.set("n", Value::Int(1));
+///
+/// let arena = bumpalo::Bump::new();
+/// let mut cx = Evaluation::new(&arena).budget(1_000).max_arena_bytes(1 << 20);
+/// program.eval(&bindings, &mut cx)?;
+/// let spent = cx.cost();
+/// assert_eq!(cx.budget_left(), Some(1_000 - spent));
+/// cx.charge(1_000);
+/// assert_eq!(cx.budget_left(), None, "overspent");
+/// assert!(std::ptr::eq(cx.arena(), &arena));
+///
+/// let mut poor = Evaluation::new(&arena).per_call_limit(spent - 1);
+/// assert_eq!(program.eval(&bindings, &mut poor).unwrap_err(), EvalError::CostLimitExceeded);
+///
+/// // Asked every 100 rounds.
+/// let (late, long) = (|| true, env.program(&env.compile("lists.range(n).all(i, i >= 0)")?)?);
+/// let mut bindings = Bindings::new(&long);
+/// bindings.set("n", Value::Int(1_000));
+/// let mut hurried = Evaluation::new(&arena).deadline(&late);
+/// assert_eq!(long.eval(&bindings, &mut hurried).unwrap_err(), EvalError::Interrupted);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Evaluation<'a> {
     pub(super) arena: &'a Bump,
     pub(super) limit: u64,

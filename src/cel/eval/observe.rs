@@ -1,29 +1,4 @@
 //! Two observers: [`Trace`] keeps outcomes, [`Coverage`] marks branches.
-//!
-//! ```
-//! use admit_cel::{Bindings, Coverage, Env, Evaluation, Mode, Trace, Version};
-//!
-//! let text = "[1, 5].all(x, x < 3)";
-//! let env = Env::kubernetes(Version(1, 36), Mode::New);
-//! let program = env.program(&env.compile(text)?)?;
-//! let arena = bumpalo::Bump::new();
-//! let (mut trace, mut coverage) = (Trace::new(100), Coverage::new(&program));
-//! let bindings = Bindings::new(&program);
-//! program.observe(&bindings, &mut Evaluation::new(&arena), &mut (&mut trace, &mut coverage))?;
-//!
-//! let shown: Vec<_> = trace
-//!     .entries()
-//!     .iter()
-//!     .map(|entry| (entry.span.of(text), &*entry.rounds, entry.outcome.as_ref().unwrap().preview(80)))
-//!     .collect();
-//! assert_eq!(shown[1], ("x", &[0][..], "1".to_owned()));
-//! assert_eq!(shown[6], ("x < 3", &[1][..], "false".to_owned()));
-//! assert_eq!(shown[7], (text, &[][..], "false".to_owned()));
-//!
-//! let missed: Vec<_> = coverage.branches().filter(|(_, hit)| !hit).map(|(branch, _)| branch).collect();
-//! assert_eq!(missed.len(), 1, "the expression was never true");
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 use crate::plan::{Branch, Program};
 use crate::source::Span;
@@ -32,6 +7,32 @@ use crate::value::{EvalError, Value};
 use super::watch::{Observation, Observer};
 
 /// Keeps the outcomes of sub-expressions in the order of their completion, the first so many of them.
+///
+/// ```
+/// use admit_cel::{Bindings, Coverage, Env, Evaluation, Mode, Trace, Version};
+///
+/// let text = "[1, 5].all(x, x < 3)";
+/// let env = Env::kubernetes(Version(1, 36), Mode::New);
+/// let program = env.program(&env.compile(text)?)?;
+/// let arena = bumpalo::Bump::new();
+/// let (mut trace, mut coverage) = (Trace::new(100), Coverage::new(&program));
+/// let bindings = Bindings::new(&program);
+/// program.observe(&bindings, &mut Evaluation::new(&arena), &mut (&mut trace, &mut coverage))?;
+///
+/// let shown: Vec<_> = trace
+///     .entries()
+///     .iter()
+///     .map(|entry| (entry.span.of(text), &*entry.rounds, entry.outcome.as_ref().unwrap().preview(80)))
+///     .collect();
+/// assert_eq!(shown[1], ("x", &[0][..], "1".to_owned()));
+/// assert_eq!(shown[6], ("x < 3", &[1][..], "false".to_owned()));
+/// assert_eq!(shown[7], (text, &[][..], "false".to_owned()));
+/// assert_eq!(trace.omitted(), 0);
+///
+/// let missed: Vec<_> = coverage.branches().filter(|(_, hit)| !hit).map(|(branch, _)| branch).collect();
+/// assert_eq!(missed.len(), 1, "the expression was never true");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Trace<'a> {
     entries: Vec<TraceEntry<'a>>,
@@ -82,6 +83,25 @@ impl<'a> Observer<'a> for Trace<'a> {
 }
 
 /// Which branches of a program were taken, over any number of evaluations. Takes a byte for each branch.
+///
+/// ```
+/// use admit_cel::{Bindings, Coverage, Env, Evaluation, Mode, Type, Value, Version};
+///
+/// let env = Env::kubernetes(Version(1, 36), Mode::New).with_variable("x", Type::Int);
+/// let program = env.program(&env.compile("x > 3 ? 'many' : 'few'")?)?;
+/// let arena = bumpalo::Bump::new();
+/// let mut all = Coverage::new(&program);
+/// for x in [1, 9] {
+///     let mut bindings = Bindings::new(&program);
+///     bindings.set("x", Value::Int(x));
+///     let mut coverage = Coverage::new(&program);
+///     program.observe(&bindings, &mut Evaluation::new(&arena), &mut coverage)?;
+///     assert_eq!((coverage.hits(), coverage.branches().len()), (1, program.branches().len()));
+///     all.merge(&coverage);
+/// }
+/// assert_eq!(all.hits(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Coverage {
     program: Program,

@@ -25,6 +25,27 @@ pub struct Observation<'o, 'a> {
 ///
 /// Literals that are operands may be left out, and so is what stands inside a constant (`[1, 2]`) and inside a row of
 /// `&&` or `||`: `a && b && c` is one expression of three terms.
+///
+/// ```
+/// use admit_cel::{Bindings, Env, Evaluation, Mode, Observation, Observer, Version};
+///
+/// /// Counts what fails.
+/// #[derive(Default)]
+/// struct Failures(u32);
+///
+/// impl<'a> Observer<'a> for Failures {
+///     fn observe(&mut self, observation: &Observation<'_, 'a>) {
+///         self.0 += u32::from(observation.outcome.is_err());
+///     }
+/// }
+///
+/// let env = Env::kubernetes(Version(1, 36), Mode::New).without_folding();
+/// let program = env.program(&env.compile("1 / 0 == 1 || true")?)?;
+/// let (arena, mut failures) = (bumpalo::Bump::new(), Failures::default());
+/// program.observe(&Bindings::new(&program), &mut Evaluation::new(&arena), &mut failures)?;
+/// assert_eq!(failures.0, 2, "the quotient, and what it is compared in");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Observer<'a> {
     /// Takes note of one outcome.
     fn observe(&mut self, observation: &Observation<'_, 'a>);

@@ -52,7 +52,26 @@ pub type Cost = for<'a> fn(&[Value<'a>], &Value<'a>) -> u64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u16, pub u16);
 
-/// One overload of one function.
+/// One overload of one function. Those of Kubernetes are [`overloads`].
+///
+/// ```
+/// use admit_cel::syntax::Literal;
+/// use admit_cel::{Bounds, CallEstimate, Operand, Overload, Type, Value, Version};
+///
+/// // Costs as much as the text is long.
+/// let row = Overload::new("shout", "string.shout() -> string", |_, args| Ok(args[0]), "The text itself.").costs(
+///     |operands| CallEstimate::of_cost(operands[0].size_or_unbounded()),
+///     |args, _| match args {
+///         [Value::String(text)] => text.len() as u64,
+///         _ => 1,
+///     },
+/// );
+/// assert_eq!((row.cost)(&[Value::String("four")], &Value::Null), 4);
+/// assert!(row.is_in(Version(1, 30)));
+/// let four = Literal::String("four".into());
+/// let text = Operand { size: Some(Bounds::exactly(4)), ty: &Type::String, items: None, literal: Some(&four) };
+/// assert_eq!((row.estimate)(&[text]).cost, Bounds::exactly(4));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Overload {
     /// cel-go's overload id, which error texts and references name: `add_int64`.
@@ -133,6 +152,13 @@ impl Overload {
 }
 
 /// Every row of the libraries that Kubernetes environments hold, in the order of their declaration.
+///
+/// ```
+/// let row = admit_cel::overloads().find(|row| row.id == "string_to_timestamp").unwrap();
+/// assert!(row.takes_text("2026-01-02T03:04:05Z") && !row.takes_text("tomorrow") && !row.takes_int(1));
+/// let row = admit_cel::overloads().find(|row| row.id == "quantity_is_less_than").unwrap();
+/// assert!(row.is_in(admit_cel::Version(1, 36)) && !row.is_in(admit_cel::Version(1, 27)));
+/// ```
 pub fn overloads() -> impl Iterator<Item = &'static Overload> {
     [standard::TABLES, kubernetes::TABLES, extensions::TABLES].into_iter().flatten().copied().flatten()
 }

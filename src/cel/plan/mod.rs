@@ -36,6 +36,23 @@ use crate::value::EvalError;
 pub struct Slot(pub u16);
 
 /// An expression ready to run. Cheap to clone, shared between threads.
+///
+/// ```
+/// use admit_cel::{Bindings, BranchKind, Env, Evaluation, Mode, Slot, Trace, Type, Value, Version};
+///
+/// let env = Env::kubernetes(Version(1, 36), Mode::New).with_variable("x", Type::Bool);
+/// let program = env.program(&env.compile("x && true")?)?;
+/// assert_eq!((program.slot("x"), program.slot("y")), (Some(Slot(0)), None));
+/// assert!(program.branches().iter().any(|branch| branch.kind == BranchKind::And));
+///
+/// let mut bindings = Bindings::new(&program);
+/// bindings.set("x", Value::Bool(true));
+/// let (arena, mut trace) = (bumpalo::Bump::new(), Trace::new(10));
+/// let value = program.eval(&bindings, &mut Evaluation::new(&arena))?;
+/// let watched = program.observe(&bindings, &mut Evaluation::new(&arena), &mut trace)?;
+/// assert!(value.equals(&watched) && !trace.entries().is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Program {
     inner: Arc<Inner>,

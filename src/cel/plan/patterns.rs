@@ -7,6 +7,18 @@ use crate::limits::{MAX_PATTERN_BYTES, PATTERN_MAKING};
 use crate::value::EvalError;
 
 /// The constant patterns of several programs, such as those of a policy, each of which counts once.
+///
+/// ```
+/// use admit_cel::{PatternError, PatternSum};
+///
+/// let mut patterns = PatternSum::with_room(1 << 20);
+/// let digits = patterns.compile("^[0-9]+$").unwrap();
+/// assert!(digits.is_match("17") && digits.size() < 1 << 20);
+/// patterns.compile("^[0-9]+$").unwrap();
+/// assert_eq!(patterns.count(), 1, "the same one counts once");
+/// assert!(matches!(patterns.compile("("), Err(PatternError::Invalid(_))));
+/// assert_eq!(PatternSum::with_room(1).compile("a+").unwrap_err(), PatternError::TooMuch);
+/// ```
 #[derive(Clone, Debug)]
 pub struct PatternSum {
     kept: HashMap<Box<str>, GoRegex>,

@@ -114,6 +114,19 @@ pub(crate) struct MacroCall {
 
 /// A parsed expression. Built by the parser only, so every id in it is valid, and an expression's id is greater than
 /// those of its parts.
+///
+/// ```
+/// use admit_cel::Source;
+/// use admit_cel::syntax::{self, Expr, Options};
+///
+/// let source = Source::new("a + f(b)");
+/// let ast = syntax::parse(&source, &Options::default())?;
+/// assert_eq!((ast.len(), ast.is_empty()), (4, false));
+/// let Expr::Call { function, args, .. } = ast.expr(ast.root()) else { panic!() };
+/// assert_eq!((&**function, ast.anchor(ast.root())), ("_+_", 2));
+/// assert_eq!(ast.span(args[1]).of(source.text()), "f(b)");
+/// # Ok::<(), admit_cel::CompileError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ast {
     pub(crate) exprs: Vec<Expr>,

@@ -62,6 +62,25 @@ pub enum DeclKind {
 }
 
 /// A type with what Kubernetes knows about its size.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use admit_cel::{DeclField, DeclKind, DeclType, Type};
+///
+/// let replicas = Arc::new(DeclType::unbounded(DeclKind::Scalar(Type::Int)));
+/// let field = DeclField {
+///     name: "replicas".into(),
+///     cel_name: "replicas".into(),
+///     decl: replicas,
+///     required: true,
+/// };
+/// let spec = Arc::new(DeclType::unbounded(DeclKind::Object { name: "Spec".into(), fields: [field].into() }));
+/// assert_eq!(spec.name(), "Spec");
+/// assert_eq!(spec.field("replicas").map(|field| field.decl.name()), Some("scalar"));
+/// assert!(matches!(spec.cel_type(), Type::Object(_)));
+/// assert_eq!(spec.max_elements_or_unbounded(), 0);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclType {
     /// What kind of value it is.

@@ -13,6 +13,15 @@ pub use parse::parse_type;
 pub(crate) use parse::{TypeNames, parse_type_of, split_arguments};
 
 /// A CEL type.
+///
+/// ```
+/// use admit_cel::{Type, parse_type};
+///
+/// let ty = parse_type("list(google.protobuf.Duration)").unwrap();
+/// assert_eq!(ty, Type::List(Type::Duration.into()));
+/// assert_eq!(ty.with_full_names().to_string(), "list(google.protobuf.Duration)");
+/// assert_eq!(ty.to_string(), "list(duration)");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Type {
     /// `null_type`, whose only value is null.

@@ -10,6 +10,13 @@ pub(crate) type TypeNames = [(Box<str>, usize)];
 /// Reads a type: `int`, `list(string)`, `map(string, dyn)`, `optional_type(int)`, `wrapper(int)`, `net.IP`. A single
 /// capital is a type parameter; a dotted name whose last part has a capital is an opaque type, unless it is a message
 /// that stands for a type: `google.protobuf.Struct`. None for other texts.
+///
+/// ```
+/// use admit_cel::parse_type;
+///
+/// assert_eq!(parse_type("map(string, dyn)").unwrap().to_string(), "map(string, dyn)");
+/// assert_eq!(parse_type("map(string"), None);
+/// ```
 #[must_use]
 pub fn parse_type(text: &str) -> Option<Type> {
     parse_type_of(&[], text)

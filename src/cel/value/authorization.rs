@@ -17,6 +17,35 @@ pub struct Decision {
 }
 
 /// Decides checks. It is asked while an expression is evaluated, so it must not block for long.
+///
+/// ```
+/// use admit_cel::authorization::{Authorizer, Check, Decision, ResourceTarget, Subject, Target};
+/// use admit_cel::{Bindings, Env, Evaluation, Mode, Value, Version, parse_type};
+///
+/// /// The requester may get anything.
+/// #[derive(Debug)]
+/// struct Readers;
+///
+/// impl Authorizer for Readers {
+///     fn authorize(&self, check: &Check<'_>) -> Decision {
+///         let named = matches!(check.target, Target::Resource(ResourceTarget { group: "", resource: "pods", .. }));
+///         Decision { allowed: check.subject == Subject::Requester && check.verb == "get" && named, ..Decision::default() }
+///     }
+/// }
+///
+/// let ty = parse_type("kubernetes.authorization.Authorizer").unwrap();
+/// let check = parse_type("kubernetes.authorization.ResourceCheck").unwrap();
+/// let env = Env::kubernetes(Version(1, 36), Mode::New).with_variables([("authorizer", ty), ("asked", check)]);
+/// let text = "authorizer.group('').resource('pods').check('get').allowed() && !asked.check('create').allowed()";
+/// let program = env.program(&env.compile(text)?)?;
+/// let arena = bumpalo::Bump::new();
+/// let pods = ResourceTarget { resource: "pods", ..ResourceTarget::default() };
+/// let mut bindings = Bindings::new(&program);
+/// bindings.set("authorizer", Value::authorizer(&arena, &Readers));
+/// bindings.set("asked", Value::resource_check(&arena, &Readers, pods));
+/// assert!(matches!(program.eval(&bindings, &mut Evaluation::new(&arena))?, Value::Bool(true)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Authorizer: fmt::Debug {
     /// Decides one check.
     fn authorize(&self, check: &Check<'_>) -> Decision;

@@ -6,6 +6,15 @@ use super::{Duration, List, Map, Timestamp, Value};
 use crate::types::Type;
 
 /// A value without borrows.
+///
+/// ```
+/// use admit_cel::{Constant, Value};
+///
+/// let kept = Constant::of(&Value::String("a")).unwrap();
+/// assert_eq!(kept, Constant::String("a".into()));
+/// assert!(kept.value().equals(&Value::String("a")));
+/// assert_eq!(Constant::of(&Value::Optional(None)), None);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
     /// `null`.

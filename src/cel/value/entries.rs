@@ -16,6 +16,20 @@ const FEW: usize = 16;
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// Entries with distinct keys, and their positions by the hashes of their keys.
+///
+/// ```
+/// use admit_cel::{Bindings, Env, Evaluation, Map, Mode, Value, Version};
+///
+/// // Maps that expressions make are indexed.
+/// let env = Env::kubernetes(Version(1, 36), Mode::New);
+/// let program = env.program(&env.compile("[1, 2, 3].transformMap(i, n, n * n)")?)?;
+/// let arena = bumpalo::Bump::new();
+/// let value = program.eval(&Bindings::new(&program), &mut Evaluation::new(&arena))?;
+/// if let Value::Map(Map::Indexed(map)) = value {
+///     assert_eq!(map.entries().len(), 3);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Indexed<'a> {
     entries: &'a [(Value<'a>, Value<'a>)],

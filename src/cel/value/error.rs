@@ -3,6 +3,13 @@
 use std::fmt;
 
 /// A runtime error. Its text is built only when shown.
+///
+/// ```
+/// use admit_cel::EvalError;
+///
+/// assert!(EvalError::CostLimitExceeded.is_final());
+/// assert!(!EvalError::NoSuchKey("a".into()).is_final(), "`false && x.a` is false all the same");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EvalError {
     /// An integer divided by zero.

@@ -6,6 +6,18 @@ use super::{Constant, EvalError, ListNode, Value, room};
 use crate::types::{DeclKind, DeclType, ListType, Type};
 
 /// A list: computed, a constant of the program, or a view of a document's array through its declared type.
+///
+/// ```
+/// use admit_cel::{List, ListType, Value};
+///
+/// let (arena, items) = (bumpalo::Bump::new(), [Value::Int(1), Value::Int(2)]);
+/// let list = List::Values(&items);
+/// assert_eq!((list.len(), list.is_empty(), list.list_type()), (2, false, &ListType::Atomic));
+/// assert!(list.get(1).is_some_and(|item| item.equals(&Value::Int(2))));
+/// assert!(list.try_get(&arena, 2)?.is_none());
+/// assert_eq!(list.iter().count(), list.to_slice(&arena)?.len());
+/// # Ok::<(), admit_cel::EvalError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum List<'a> {
     /// Computed items.

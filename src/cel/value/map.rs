@@ -10,6 +10,17 @@ use crate::types::{DeclField, DeclKind, DeclType, field_position};
 
 /// A map or object: computed, a constant of the program, a view of a document's object through its declared type, or
 /// the caller's own.
+///
+/// ```
+/// use admit_cel::{Map, Value};
+///
+/// let (arena, entries) = (bumpalo::Bump::new(), [(Value::String("a"), Value::Int(1))]);
+/// let map = Map::Values(&entries);
+/// assert_eq!((map.len(), map.is_empty(), map.iter().count()), (1, false, 1));
+/// assert!(map.get(&Value::String("a")).is_some());
+/// assert!(map.try_get(&arena, &Value::String("b"))?.is_none());
+/// # Ok::<(), admit_cel::EvalError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Map<'a> {
     /// Entries in the order they were made; keys are distinct.
@@ -30,6 +41,34 @@ pub enum Map<'a> {
 }
 
 /// An object whose fields the caller computes when they are asked for (the `variables` of an admission policy).
+///
+/// ```
+/// use admit_cel::{Bindings, Env, EvalError, Evaluation, HostMap, Map, Mode, Type, Value, Version};
+///
+/// /// Squares, made where they are looked at.
+/// #[derive(Debug)]
+/// struct Squares(Box<[Box<str>]>);
+///
+/// impl HostMap for Squares {
+///     fn names(&self) -> &[Box<str>] {
+///         &self.0
+///     }
+///
+///     fn find<'a>(&'a self, name: &str) -> Option<Result<Value<'a>, EvalError>> {
+///         let number: i64 = name.strip_prefix('n')?.parse().ok()?;
+///         Some(Ok(Value::Int(number * number)))
+///     }
+/// }
+///
+/// let squares = Squares(["n2".into(), "n3".into()].into());
+/// let env = Env::kubernetes(Version(1, 36), Mode::New).with_variable("squares", Type::Dyn);
+/// let program = env.program(&env.compile("squares.n3 + squares['n2']")?)?;
+/// let arena = bumpalo::Bump::new();
+/// let mut bindings = Bindings::new(&program);
+/// bindings.set("squares", Value::Map(Map::Host(&squares)));
+/// assert!(program.eval(&bindings, &mut Evaluation::new(&arena))?.equals(&Value::Int(13)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait HostMap: fmt::Debug {
     /// The value of a field; none where there is no such field. An error is the value of the selection.
     fn find<'a>(&'a self, name: &str) -> Option<Result<Value<'a>, EvalError>>;

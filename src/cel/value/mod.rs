@@ -59,6 +59,26 @@ pub use admit_apimachinery::go::{Layout, Timestamp};
 pub struct Duration(pub i64);
 
 /// The value of an expression.
+///
+/// Values of the authorizer are shown [at the trait that answers](crate::authorization::Authorizer).
+///
+/// ```
+/// use std::cmp::Ordering;
+///
+/// use admit_cel::{List, Node, Value};
+///
+/// let one = Value::Int(1);
+/// assert!(one.equals(&Value::Double(1.0)) && !one.equals(&Value::String("1")));
+/// assert_eq!(one.compare(&Value::Uint(2))?, Ordering::Less);
+///
+/// // Documents are looked at where they are.
+/// let (arena, json) = (bumpalo::Bump::new(), serde_json::json!({"tags": ["a"]}));
+/// let document = Value::from_node(&arena, Node::from_json(&json), None)?;
+/// assert!(document.try_equals(&arena, &Value::untyped(Node::from_json(&json)))?);
+/// assert_eq!(document.to_json(&arena)?, json);
+/// assert_eq!(Value::List(List::Values(&[one])).go_text(), "[1]");
+/// # Ok::<(), admit_cel::EvalError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
     /// `null`.

@@ -24,6 +24,19 @@ impl PartialEq for Url<'_> {
 }
 
 /// A semantic version.
+///
+/// ```
+/// use admit_cel::{Bindings, Env, Evaluation, Mode, Opaque, Value, Version};
+///
+/// let env = Env::kubernetes(Version(1, 36), Mode::New);
+/// let program = env.program(&env.compile("[semver('1.2.3'), semver('1.10.0')]")?)?;
+/// let arena = bumpalo::Bump::new();
+/// let Value::List(list) = program.eval(&Bindings::new(&program), &mut Evaluation::new(&arena))? else { panic!() };
+/// if let [Value::Opaque(Opaque::Semver(one)), Value::Opaque(Opaque::Semver(other))] = list.to_slice(&arena)? {
+///     assert!(one.compare(other).is_lt());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Semver<'a> {
     /// The whole, in canonical form.

@@ -1,5 +1,13 @@
 //! The type a value has at run time, and its name in messages. Parameters are erased, as in cel-go: every list is a
 //! `list`, every map a `map`.
+//!
+//! ```
+//! use admit_cel::{Type, Value, runtime_type};
+//!
+//! assert_eq!(runtime_type::of(&Value::Int(1)), &Type::Int);
+//! assert_eq!(runtime_type::name_of(&Value::Null), "null_type");
+//! assert_eq!(runtime_type::name(&Type::Duration), "google.protobuf.Duration");
+//! ```
 
 use std::sync::{Arc, LazyLock};
 

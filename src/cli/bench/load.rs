@@ -40,6 +40,15 @@ pub(super) struct Load {
     pub(super) timeout: Duration,
 }
 
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConnectError {
+    #[error(transparent)]
+    Tls(#[from] io::Error),
+    #[error("{}", with_causes(.0))]
+    Http(#[from] hyper::Error),
+}
+
 /// What the answer says, as far as it is looked at.
 #[derive(Deserialize)]
 struct Answer {
@@ -168,7 +177,7 @@ impl Run {
         match self.connect().await {
             Ok(made) => Ok(made),
             Err(why) => {
-                tally.not_connected(why);
+                tally.not_connected(&why);
                 // Else a refused connection would be tried as often as the processor can.
                 sleep(RECONNECT).await;
                 Err(Failure::Connect)
@@ -177,9 +186,9 @@ impl Run {
     }
 
     /// A new connection, or why there is none.
-    async fn connect(&self) -> Result<Connection, String> {
-        let stream = self.load.target.connect().await.map_err(|error| error.to_string())?;
-        let (sender, carried) = handshake(TokioIo::new(stream)).await.map_err(|error| with_causes(&error))?;
+    async fn connect(&self) -> Result<Connection, ConnectError> {
+        let stream = self.load.target.connect().await?;
+        let (sender, carried) = handshake(TokioIo::new(stream)).await?;
         let mut task = JoinSet::new();
         task.spawn(async move {
             if let Err(error) = carried.await {

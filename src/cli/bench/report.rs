@@ -7,6 +7,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
+use super::load::ConnectError;
+
 /// Latencies are kept in microseconds with this many digits; none is longer than a minute.
 const DIGITS: u8 = 3;
 const LONGEST: u64 = 60_000_000;
@@ -81,8 +83,8 @@ impl Tally {
         self.connections += 1;
     }
 
-    pub(super) fn not_connected(&mut self, why: String) {
-        self.trouble.get_or_insert(why);
+    pub(super) fn not_connected(&mut self, why: &ConnectError) {
+        self.trouble.get_or_insert_with(|| why.to_string());
     }
 
     /// The number of requests, answered or not.

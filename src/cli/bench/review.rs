@@ -18,6 +18,23 @@ const UID: &str = "bench000-0000-4000-8000-000000000000";
 /// Where the number of the request stands in it.
 const NUMBER: Range<usize> = 24..36;
 
+/// Why a file holds no AdmissionReview that can be posted.
+#[derive(Debug, thiserror::Error)]
+enum ReviewError {
+    #[error(transparent)]
+    Syntax(#[from] yaml::YamlError),
+    #[error("it is empty")]
+    Empty,
+    #[error("it has {0} documents; one is expected")]
+    TooMany(usize),
+    #[error("`kind` is another")]
+    OtherKind,
+    #[error("there is no `request`")]
+    MissingRequest,
+    #[error("there is no room for a uid")]
+    MissingUid,
+}
+
 /// An AdmissionReview as text, in two parts around the uid.
 #[derive(Debug)]
 pub(super) struct Review {
@@ -32,19 +49,19 @@ impl Review {
     /// When the file cannot be read, or holds no AdmissionReview.
     pub(super) fn read(file: Option<&Path>) -> Result<Self, Fault> {
         let text = file.map_or_else(|| Ok(POD.to_owned()), load::text)?;
-        let no_review = |reason: &str| {
+        let no_review = |reason: ReviewError| {
             let name = file.unwrap_or(Path::new("the built-in review"));
             Fault::usage(format!("`{}` is no AdmissionReview: {reason}", name.display()))
         };
-        let mut review = single(&text).map_err(|reason| no_review(&reason))?;
+        let mut review = single(&text).map_err(no_review)?;
         if review.get("kind").and_then(Value::as_str) != Some("AdmissionReview") {
-            return Err(no_review("`kind` is another"));
+            return Err(no_review(ReviewError::OtherKind));
         }
         let request = review.get_mut("request").and_then(Value::as_object_mut);
-        let request = request.ok_or_else(|| no_review("there is no `request`"))?;
+        let request = request.ok_or_else(|| no_review(ReviewError::MissingRequest))?;
         request.insert("uid".to_owned(), UID.into());
         let text = review.to_string();
-        let (before, after) = text.split_once(UID).ok_or_else(|| no_review("there is no room for a uid"))?;
+        let (before, after) = text.split_once(UID).ok_or_else(|| no_review(ReviewError::MissingUid))?;
         Ok(Self { before: before.to_owned(), after: after.to_owned() })
     }
 
@@ -67,17 +84,17 @@ impl Review {
 }
 
 /// The one document that `text` is, read within the bounds of all that comes from outside.
-fn single(text: &str) -> Result<Value, String> {
+fn single(text: &str) -> Result<Value, ReviewError> {
     // JSON is YAML, but far quicker to read as what it is.
     if let Ok(document) = json::parse(text.as_bytes()) {
         return Ok(document.value);
     }
-    let trees = yaml::parse_values(text).map_err(|error| error.to_string())?;
+    let trees = yaml::parse_values(text)?;
     let mut documents = trees.into_iter().map(|tree| tree.value).filter(|value| !value.is_null());
     match (documents.next(), documents.count()) {
         (Some(document), 0) => Ok(document),
-        (None, _) => Err("it is empty".to_owned()),
-        (Some(_), more) => Err(format!("it has {} documents; one is expected", more + 1)),
+        (None, _) => Err(ReviewError::Empty),
+        (Some(_), more) => Err(ReviewError::TooMany(more + 1)),
     }
 }
 

@@ -79,7 +79,7 @@ pub(super) fn read(kubeconfig: &Path, context: Option<&str>, set: &PolicySet) ->
 impl Live {
     /// What is to be listed: in a version that policies name, so that nothing is to be converted, or that the server prefers.
     async fn resources(&mut self, client: &Client, set: &PolicySet) -> Result<Vec<Resource>, Fault> {
-        let silent = |error: String| Fault::usage(format!("the cluster does not answer: {error}"));
+        let silent = |error: NoAnswer| Fault::usage(format!("the cluster does not answer: {error}"));
         let mut found: Vec<Resource> = Vec::new();
         let core = within(client.list_core_api_resources("v1")).await.map_err(silent)?;
         take(&mut found, set, core);
@@ -116,14 +116,14 @@ impl Live {
         client: &Client,
         resource: &Resource,
         progress: &Progress,
-    ) -> Result<Result<(), String>, Fault> {
+    ) -> Result<Result<(), NoAnswer>, Fault> {
         let file: Arc<str> = resource.path().into();
         let asked = Request::new(&*file);
         let mut params = ListParams::default().limit(PAGE);
         loop {
             let page = match asked.list(&params) {
                 Ok(request) => within(client.request::<Value>(request)).await,
-                Err(error) => Err(error.to_string()),
+                Err(error) => Err(error.into()),
             };
             let mut page = match page {
                 Ok(page) => page,
@@ -144,9 +144,8 @@ impl Live {
             }
             match page.pointer("/metadata/continue").and_then(Value::as_str) {
                 None | Some("") => return Ok(Ok(())),
-                // Who answers so would be asked for ever.
                 Some(_) if is_empty => {
-                    return Ok(Err("a page without objects says that more follow".to_owned()));
+                    return Ok(Err(NoAnswer::EmptyPage));
                 }
                 Some(token) => params = params.continue_token(token),
             }
@@ -166,7 +165,7 @@ impl Live {
         let asked = of_definitions.get(&name, &GetParams::default());
         let answer = match asked {
             Ok(request) => within_or_none(client.request::<Value>(request)).await,
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.into()),
         };
         match answer {
             Ok(Some(definition)) => {
@@ -225,22 +224,40 @@ fn is_looked_up(set: &PolicySet, kind: &GroupVersionKind) -> bool {
     set.looks_up(kind) && kind.group != "rbac.authorization.k8s.io"
 }
 
+/// What is in the place of an answer of the API server.
+#[derive(Debug, thiserror::Error)]
+enum NoAnswer {
+    #[error("the list changed more than the server remembers while it was read; run this again")]
+    Gone,
+    /// In the server's words.
+    #[error("{0}")]
+    Refused(String),
+    #[error("{0}")]
+    Client(#[source] Box<kube::Error>),
+    #[error("{0}")]
+    Request(#[from] kube::core::request::Error),
+    #[error("no answer within {} seconds", PATIENCE.as_secs())]
+    Timeout,
+    /// Who answers so would be asked for ever.
+    #[error("a page without objects says that more follow")]
+    EmptyPage,
+}
+
 /// An answer in time, or in short what is in its place.
-async fn within<T>(asked: impl Future<Output = Result<T, kube::Error>>) -> Result<T, String> {
+async fn within<T>(asked: impl Future<Output = Result<T, kube::Error>>) -> Result<T, NoAnswer> {
     match timeout(PATIENCE, asked).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(kube::Error::Api(status))) if status.code == 410 => {
-            Err("the list changed more than the server remembers while it was read; run this again"
-                .to_owned())
-        }
-        Ok(Err(kube::Error::Api(status))) => Err(status.message.clone()),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("no answer within {} seconds", PATIENCE.as_secs())),
+        Ok(Err(kube::Error::Api(status))) if status.code == 410 => Err(NoAnswer::Gone),
+        Ok(Err(kube::Error::Api(status))) => Err(NoAnswer::Refused(status.message.clone())),
+        Ok(Err(error)) => Err(NoAnswer::Client(Box::new(error))),
+        Err(_) => Err(NoAnswer::Timeout),
     }
 }
 
 /// The same, where what is asked for may not exist.
-async fn within_or_none<T>(asked: impl Future<Output = Result<T, kube::Error>>) -> Result<Option<T>, String> {
+async fn within_or_none<T>(
+    asked: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<Option<T>, NoAnswer> {
     let asked = async {
         match asked.await {
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),

@@ -240,7 +240,7 @@ fn part_json(part: &Part<'_>) -> Value {
     let parts: Vec<Value> = part.parts.iter().map(part_json).collect();
     json!({
         "expression": part.text, "round": part.round,
-        "value": part.outcome.as_ref().ok(), "error": part.outcome.as_ref().err(),
+        "value": part.outcome.as_ref().ok(), "error": part.outcome.as_ref().err().map(ToString::to_string),
         "parts": parts,
     })
 }

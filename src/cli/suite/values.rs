@@ -1,6 +1,7 @@
 //! Explains why a test case had its result: selects from the recording the expressions that decided, with the values
 //! of their parts.
 
+use admit_cel::EvalError;
 use admit_policy::suite::CaseResult;
 use admit_policy::{ExpressionId, Origin, Recorded, RecordedOutcome, RecordedTrace};
 use indexmap::IndexMap;
@@ -91,7 +92,7 @@ fn written(text: &str, part: &RecordedOutcome) -> String {
     if rounds.is_empty() { words.join(" ") } else { format!("{rounds} {}", words.join(" ")) }
 }
 
-fn outcome(outcome: &Result<String, String>) -> String {
+fn outcome(outcome: &Result<String, EvalError>) -> String {
     match outcome {
         Ok(value) => value.clone(),
         Err(error) => format!("error: {error}"),

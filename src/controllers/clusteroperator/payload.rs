@@ -114,6 +114,26 @@ pub enum PayloadError {
     TooMany { path: PathBuf },
 }
 
+/// Why a file of a payload has no text.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FileError {
+    #[error("is a link out of the payload")]
+    Link,
+    #[error(transparent)]
+    Path(#[from] io::Error),
+    #[error(transparent)]
+    Read(#[from] outside::Unreadable),
+}
+
+/// Why a manifest is no ClusterOperator that can be made.
+#[derive(Debug, thiserror::Error)]
+enum OperatorError {
+    #[error(transparent)]
+    Malformed(#[from] serde_json::Error),
+    #[error("a ClusterOperator without a name")]
+    MissingName,
+}
+
 /// A folder that is read again when its files are others, and the keys of a ConfigMap.
 #[derive(Debug, Default)]
 pub struct Source {
@@ -191,20 +211,16 @@ fn shown(folder: &Path, path: &Path) -> String {
 }
 
 /// The text of a file of the folder; one that a link leads out of it to is none.
-fn text(folder: &Path, path: &Path) -> Result<String, String> {
-    let inside = match (folder.canonicalize(), path.canonicalize()) {
-        (Ok(folder), Ok(path)) => path.starts_with(folder),
-        (Err(error), _) | (_, Err(error)) => return Err(error.to_string()),
-    };
-    if !inside {
-        return Err("is a link out of the payload".to_owned());
+fn text(folder: &Path, path: &Path) -> Result<String, FileError> {
+    if !path.canonicalize()?.starts_with(folder.canonicalize()?) {
+        return Err(FileError::Link);
     }
-    outside::text(path, MAX_FILE).map_err(|error| error.to_string())
+    Ok(outside::text(path, MAX_FILE)?)
 }
 
 /// The ClusterOperators in `texts`, which are given in order with the names of their files.
-pub fn parse(
-    texts: impl Iterator<Item = (String, Result<String, String>)>,
+pub(super) fn parse(
+    texts: impl Iterator<Item = (String, Result<String, FileError>)>,
     inclusion: &Inclusion,
 ) -> Payload {
     let mut payload = Payload::default();
@@ -229,7 +245,7 @@ pub fn parse(
                     );
                 }
                 Ok(wanted) => payload.operators.push(wanted),
-                Err(why) => wrong.push(document.mistake(why).to_string()),
+                Err(why) => wrong.push(document.mistake(why.to_string()).to_string()),
             }
         }
         mistakes = mistakes.saturating_add(wrong.len());
@@ -278,12 +294,12 @@ struct Status {
     related_objects: Vec<RelatedObject>,
 }
 
-fn wanted(document: &Document) -> Result<Wanted, String> {
+fn wanted(document: &Document) -> Result<Wanted, OperatorError> {
     let read: Result<Manifest, _> = serde_json::from_value(document.value.clone());
-    let Manifest { metadata, status } = read.map_err(|error| error.to_string())?;
+    let Manifest { metadata, status } = read?;
     let Metadata { name, labels, annotations } = metadata;
     if name.is_empty() {
-        return Err("a ClusterOperator without a name".to_owned());
+        return Err(OperatorError::MissingName);
     }
     Ok(Wanted { name, labels, annotations, related: status.related_objects, versions: status.versions })
 }

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use jiff::Timestamp;
+use tokio::task::JoinError;
 use tracing::{info, warn};
 
 use super::active_runs::Sink;
 use super::instructions::{self, Instructions};
-use super::obfuscation::{self, Obfuscation};
+use super::obfuscation::{self, Obfuscation, ObfuscationError};
 use super::plan::GatherRequest;
 use super::run_context::RunContext;
 use super::run_state::{ProcessOutcome, Recorded, ReportOutcome, UploadOutcome};
@@ -52,11 +53,11 @@ async fn steps(run_context: &Arc<RunContext>, uid: &str, request: &GatherRequest
     });
     let published = match published {
         Ok(published) => published,
-        Err(reason) => {
-            warn!(uid, reason, "recording failed");
+        Err(error) => {
+            warn!(uid, %error, "recording failed");
             sink.progress(|progress| {
                 progress.rows = rows;
-                progress.recorded = Some(Err(reason));
+                progress.recorded = Some(Err(error.to_string()));
             });
             return;
         }
@@ -99,7 +100,20 @@ async fn deliver(run_context: &RunContext, archive: &Published, gathered: Timest
     sink.progress(|progress| progress.processed = Some(processed));
 }
 
-type Made = (Vec<Row>, Result<(Published, Recorded), String>);
+/// Why there is no archive.
+#[derive(Debug, thiserror::Error)]
+enum RecordError {
+    #[error("shutting down")]
+    Stopped,
+    #[error(transparent)]
+    Obfuscation(#[from] ObfuscationError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Task(#[from] JoinError),
+}
+
+type Made = (Vec<Row>, Result<(Published, Recorded), RecordError>);
 
 /// Collects, assembles and publishes the archive.
 async fn record(
@@ -110,15 +124,15 @@ async fn record(
     now: Timestamp,
 ) -> Made {
     let Ok(_turn) = run_context.gathering.acquire().await else {
-        return (Vec::new(), Err("shutting down".to_owned()));
+        return (Vec::new(), Err(RecordError::Stopped));
     };
     let Obfuscation { obfuscator, names_unknown } = match obfuscation::rules(run_context, request).await {
         Ok(obfuscation) => obfuscation,
-        Err(error) => return (Vec::new(), Err(error.to_string())),
+        Err(error) => return (Vec::new(), Err(error.into())),
     };
     let recorder = match run_context.store.scratch() {
         Ok(file) => Recorder::new(Spool::new(file, obfuscator)),
-        Err(error) => return (Vec::new(), Err(error.to_string())),
+        Err(error) => return (Vec::new(), Err(error.into())),
     };
     let remote = Arc::clone(&instructions.remote);
     let rows = collected(run_context, request, instructions, &recorder, now).await;
@@ -134,8 +148,8 @@ async fn record(
     });
     let (archive, published) = match written.await {
         Ok(Ok(written)) => written,
-        Ok(Err(error)) => return (rows, Err(error.to_string())),
-        Err(error) => return (rows, Err(error.to_string())),
+        Ok(Err(error)) => return (rows, Err(error.into())),
+        Err(error) => return (rows, Err(error.into())),
     };
     let recorded = Recorded {
         records: archive.records(),

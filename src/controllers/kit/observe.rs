@@ -10,7 +10,7 @@ use axum::routing::get;
 use http::{StatusCode, header};
 
 use super::manager::Manager;
-use crate::telemetry::{ControllerMetrics, MEDIA_TYPE, Readiness};
+use crate::telemetry::{ControllerMetrics, MEDIA_TYPE, Readiness, State};
 
 /// The metrics and readiness that the routes serve.
 #[derive(Clone, Debug)]
@@ -44,9 +44,9 @@ impl Observed {
 }
 
 fn of(readiness: &Readiness, controller: &str) -> Response {
-    match readiness.trouble(controller) {
-        Some(Ok(())) => "ok".into_response(),
-        Some(Err(trouble)) => (StatusCode::SERVICE_UNAVAILABLE, trouble).into_response(),
+    match readiness.state(controller) {
+        Some(State::Ready) => "ok".into_response(),
+        Some(State::Failed(reason)) => (StatusCode::SERVICE_UNAVAILABLE, reason).into_response(),
         None => (StatusCode::NOT_FOUND, "no controller of that name").into_response(),
     }
 }

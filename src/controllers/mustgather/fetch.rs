@@ -41,17 +41,35 @@ pub struct Inputs {
     pub cluster: Proxies,
     /// The obfuscation; none where nothing is obfuscated.
     pub hiding: Option<ObfuscationView>,
-    /// The image that the object names; an error for people where its stream does not know one.
-    pub image: Option<Result<String, String>>,
+    /// The image that the object names.
+    pub image: Option<Result<String, ImageError>>,
 }
 
 /// The obfuscation settings from objects of the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObfuscationView {
-    /// The text of the rules; an error message where they are configured and missing.
-    pub rules: Option<Result<String, String>>,
+    /// The text of the rules.
+    pub rules: Option<Result<String, MissingRules>>,
     /// The cluster's domains; an error message if they cannot be determined.
     pub domains: Result<Vec<String>, String>,
+}
+
+/// Why an ImageStream gives no image.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ImageError {
+    #[error("there is no ImageStream {namespace}/{name}")]
+    NotFound { namespace: String, name: String },
+    #[error("ImageStream {namespace}/{name} has no image of tag {tag}")]
+    MissingTag { namespace: String, name: String, tag: String },
+}
+
+/// Rules of obfuscation that are configured and not there yet.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum MissingRules {
+    #[error("there is no ConfigMap {0} with rules of obfuscation: it is waited for")]
+    ConfigMap(String),
+    #[error("ConfigMap {0} has no key {RULES}: it is waited for")]
+    Key(String),
 }
 
 /// The key of a ConfigMap under which rules are.
@@ -165,9 +183,9 @@ async fn hiding(context: &Context, object: &MustGather, map: Option<&str>) -> Re
     let rules = match map {
         None => None,
         Some(name) => Some(match maps.get_opt(name).await? {
-            None => Err(format!("there is no ConfigMap {name} with rules of obfuscation: it is waited for")),
+            None => Err(MissingRules::ConfigMap(name.to_owned())),
             Some(map) => match map.data.and_then(|mut data| data.remove(RULES)) {
-                None => Err(format!("ConfigMap {name} has no key {RULES}: it is waited for")),
+                None => Err(MissingRules::Key(name.to_owned())),
                 Some(text) => Ok(text),
             },
         }),
@@ -184,7 +202,7 @@ async fn image(
     context: &Context,
     namespace: &str,
     stream: &ImageStream,
-) -> Result<Result<String, String>, Error> {
+) -> Result<Result<String, ImageError>, Error> {
     let ImageStream { name, tag } = stream;
     let kind = GroupVersionKind::gvk("image.openshift.io", "v1", "ImageStream");
     let resource = ApiResource::from_gvk_with_plural(&kind, "imagestreams");
@@ -192,7 +210,7 @@ async fn image(
     let found = match streams.get(name).await {
         Ok(found) => found,
         Err(kube::Error::Api(status)) if status.code == 404 => {
-            return Ok(Err(format!("there is no ImageStream {namespace}/{name}")));
+            return Ok(Err(ImageError::NotFound { namespace: namespace.to_owned(), name: name.clone() }));
         }
         Err(error) => return Err(error.into()),
     };
@@ -200,9 +218,8 @@ async fn image(
     let mut tags = tags.into_iter().flatten();
     let of_tag = tags.find(|one| one.get("tag").and_then(|name| name.as_str()) == Some(tag));
     let image = of_tag.and_then(|one| one.pointer("/items/0/dockerImageReference")?.as_str());
-    Ok(image
-        .map(str::to_owned)
-        .ok_or_else(|| format!("ImageStream {namespace}/{name} has no image of tag {tag}")))
+    let (namespace, name, tag) = (namespace.to_owned(), name.clone(), tag.clone());
+    Ok(image.map(str::to_owned).ok_or(ImageError::MissingTag { namespace, name, tag }))
 }
 
 fn view(secret: &Secret) -> SecretView {

@@ -13,7 +13,7 @@ const MAX_RULES: usize = 64 * 1024;
 pub(super) fn ordered(view: &ObfuscationView) -> Result<Obfuscation, NoJob> {
     let rules = match &view.rules {
         None => None,
-        Some(Err(missing)) => return Err(NoJob::Passing(missing.clone())),
+        Some(Err(missing)) => return Err(NoJob::Passing(missing.to_string())),
         Some(Ok(text)) if text.len() > MAX_RULES => {
             return Err(NoJob::Final(format!("rules of obfuscation have {MAX_RULES} bytes at most")));
         }

@@ -14,7 +14,7 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 
 use super::crd::{MustGather, MustGatherStatus, Phase};
-use super::fetch::{Fetched, Inputs, Login, SecretView};
+use super::fetch::{Fetched, ImageError, Inputs, Login, SecretView};
 use super::job::{self, Creation, JobView, NoJob, manifest};
 use super::settings::Settings;
 use super::status::{self, STUCK};
@@ -166,8 +166,8 @@ fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Cr
             job::MAX_NAME
         )));
     }
-    let limit =
-        limit::parse(spec.must_gather_timeout.as_deref().unwrap_or_default()).map_err(NoJob::Final)?;
+    let limit = limit::parse(spec.must_gather_timeout.as_deref().unwrap_or_default());
+    let limit = limit.map_err(|error| NoJob::Final(error.to_string()))?;
     if !account {
         let reason =
             format!("Service Account validation failed: there is no ServiceAccount {}", spec.account());
@@ -182,7 +182,7 @@ fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Cr
     // The Job reads those of the Secret itself.
     let known_hosts = if keys.is_some() { None } else { settings.known_hosts.clone() };
     let hiding = hiding.as_ref().map(obfuscation::ordered).transpose()?;
-    let failed = |why: String| NoJob::Final(format!("ImageStream validation failed: {why}"));
+    let failed = |why: ImageError| NoJob::Final(format!("ImageStream validation failed: {why}"));
     let image = image.clone().transpose().map_err(failed)?;
     let creation = Creation { now: *now, proxies, limit, known_hosts, hiding, image };
     let job = manifest(object, &creation, rules).map_err(|error| NoJob::Final(error.to_string()))?;

@@ -13,9 +13,39 @@ use serde_json::Value;
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum RulesError {
     #[error("the rules are not YAML as this program knows it: {0}")]
-    Syntax(String),
-    #[error("{place}: {reason}")]
-    Rule { place: String, reason: String },
+    Syntax(#[from] FileError),
+    /// In which list of the file, and as which of its items.
+    #[error("config.{list}[{at}]: {why}")]
+    Rule { list: &'static str, at: usize, why: RuleError },
+}
+
+/// Why a text is no file of rules.
+#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+pub enum FileError {
+    #[error(transparent)]
+    Yaml(#[from] yaml::YamlError),
+    #[error("there has to be one document")]
+    Documents,
+    #[error("{}:{}: key `{}` is already set in this map", .0.position.line, .0.position.column, .0.key)]
+    Duplicate(Duplicate),
+    /// Members that are missing, not known or of another type.
+    #[error("{0}")]
+    Form(String),
+}
+
+/// Why a rule cannot be followed.
+#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+pub enum RuleError {
+    #[error("{field} `{found}` is not known: {known}")]
+    Unknown { field: &'static str, found: String, known: &'static str },
+    #[error("a Regex has to say which, as `regex`")]
+    MissingRegex,
+    #[error("it names no text that it replaces, or an empty one")]
+    MissingText,
+    #[error("it has to name a kind, as kubernetesResource.kind")]
+    MissingKind,
+    #[error("it has to say which files, as pattern")]
+    MissingPattern,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -81,30 +111,34 @@ impl Ruleset {
     /// # Errors
     /// [`RulesError`] for what is no such file, and for rules that this program does not know.
     pub fn parse(text: &str) -> Result<Self, RulesError> {
-        let Config { obfuscate, omit, _seed: _ } = read(text).map_err(RulesError::Syntax)?.config;
-        let at = |list: &str, at: usize, reason: String| {
-            let place = format!("config.{list}[{at}]");
-            RulesError::Rule { place, reason }
-        };
-        let replace = obfuscate.into_iter().enumerate();
-        let replace =
-            replace.map(|(index, rule)| rule.read().map_err(|reason| at("obfuscate", index, reason)));
-        let omit = omit.into_iter().enumerate();
-        let omit = omit.map(|(index, rule)| rule.read().map_err(|reason| at("omit", index, reason)));
-        Ok(Self { replace: replace.collect::<Result<_, _>>()?, omit: omit.collect::<Result<_, _>>()? })
+        let Config { obfuscate, omit, _seed: _ } = read(text)?.config;
+        Ok(Self {
+            replace: each("obfuscate", obfuscate, ReplaceText::read)?,
+            omit: each("omit", omit, OmitText::read)?,
+        })
     }
 }
 
-fn read(text: &str) -> Result<File, String> {
-    let mut trees = yaml::parse_values(text).map_err(|error| error.to_string())?.into_iter();
+/// All rules of a list, or the first that cannot be followed.
+fn each<T, R>(
+    list: &'static str,
+    rules: Vec<T>,
+    read: fn(T) -> Result<R, RuleError>,
+) -> Result<Vec<R>, RulesError> {
+    let read = |(at, rule)| read(rule).map_err(|why| RulesError::Rule { list, at, why });
+    rules.into_iter().enumerate().map(read).collect()
+}
+
+fn read(text: &str) -> Result<File, FileError> {
+    let mut trees = yaml::parse_values(text)?.into_iter();
     let (Some(Tree { mut value, duplicates, .. }), None) = (trees.next(), trees.next()) else {
-        return Err("there has to be one document".to_owned());
+        return Err(FileError::Documents);
     };
-    if let Some(Duplicate { key, position }) = duplicates.first() {
-        return Err(format!("{}:{}: key `{key}` is already set in this map", position.line, position.column));
+    if let Some(duplicate) = duplicates.into_iter().next() {
+        return Err(FileError::Duplicate(duplicate));
     }
     make_texts(&mut value);
-    serde_json::from_value(value).map_err(|error| error.to_string())
+    serde_json::from_value(value).map_err(|error| FileError::Form(error.to_string()))
 }
 
 /// All that rules say are texts, `1` and `yes` as well: the tool reads what is no text into one.
@@ -162,21 +196,19 @@ struct Exact {
 }
 
 impl ReplaceText {
-    fn read(self) -> Result<Replace, String> {
+    fn read(self) -> Result<Replace, RuleError> {
+        let unknown =
+            |field, found: &str, known| RuleError::Unknown { field, found: found.to_owned(), known };
         let consistent = match self.replacement_type.as_deref() {
             None | Some("Static") => false,
             Some("Consistent") => true,
-            Some(other) => {
-                return Err(format!("replacementType `{other}` is not known: Static or Consistent"));
-            }
+            Some(other) => return Err(unknown("replacementType", other, "Static or Consistent")),
         };
         let (in_paths, in_contents) = match self.target.as_deref() {
             None | Some("FileContents") => (false, true),
             Some("FilePath") => (true, false),
             Some("All") => (true, true),
-            Some(other) => {
-                return Err(format!("target `{other}` is not known: FileContents, FilePath or All"));
-            }
+            Some(other) => return Err(unknown("target", other, "FileContents, FilePath or All")),
         };
         let what = match self.type_.as_str() {
             "IP" => What::Ip,
@@ -188,17 +220,13 @@ impl ReplaceText {
                 What::Texts(exact.map(|Exact { original, replacement }| (original, replacement)).collect())
             }
             "Regex" if !self.regex.is_empty() => What::Regex(self.regex),
-            "Regex" => return Err("a Regex has to say which, as `regex`".to_owned()),
-            other => {
-                return Err(format!(
-                    "type `{other}` is not known: IP, MAC, Domain, Keywords, Exact or Regex"
-                ));
-            }
+            "Regex" => return Err(RuleError::MissingRegex),
+            other => return Err(unknown("type", other, "IP, MAC, Domain, Keywords, Exact or Regex")),
         };
         if let What::Texts(texts) = &what
             && (texts.is_empty() || texts.contains_key(""))
         {
-            return Err("it names no text that it replaces, or an empty one".to_owned());
+            return Err(RuleError::MissingText);
         }
         Ok(Replace { what, consistent, in_paths, in_contents })
     }
@@ -226,16 +254,20 @@ struct Resource {
 }
 
 impl OmitText {
-    fn read(self) -> Result<Omit, String> {
+    fn read(self) -> Result<Omit, RuleError> {
         match (self.type_.as_str(), self.kubernetes_resource) {
             ("Kubernetes", Some(Resource { kind, api_version, namespaces })) if !kind.is_empty() => {
                 Ok(Omit::Kubernetes { kind, api_version, namespaces })
             }
-            ("Kubernetes", _) => Err("it has to name a kind, as kubernetesResource.kind".to_owned()),
+            ("Kubernetes", _) => Err(RuleError::MissingKind),
             ("File", _) if !self.pattern.is_empty() => Ok(Omit::File(self.pattern)),
-            ("File", _) => Err("it has to say which files, as pattern".to_owned()),
+            ("File", _) => Err(RuleError::MissingPattern),
             ("SymbolicLink", _) => Ok(Omit::Links),
-            (other, _) => Err(format!("type `{other}` is not known: Kubernetes, File or SymbolicLink")),
+            (other, _) => Err(RuleError::Unknown {
+                field: "type",
+                found: other.to_owned(),
+                known: "Kubernetes, File or SymbolicLink",
+            }),
         }
     }
 }

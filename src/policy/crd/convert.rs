@@ -7,7 +7,7 @@ use super::{CompiledCrd, Definition};
 
 /// Stands in for conversion webhooks, which are not called here: brings an object of a definition from a version into another, but for
 /// its `apiVersion`. None where the definition is not one that it knows.
-pub type Converts = fn(&Definition, &mut Value, from: &str, to: &str) -> Option<Result<(), String>>;
+pub type Converts = fn(&Definition, &mut Value, from: &str, to: &str) -> Option<Result<(), Inconvertible>>;
 
 /// Why the object cannot be converted to the other version.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
@@ -16,10 +16,18 @@ pub struct ConversionError {
     /// Of the object as it is.
     pub api_version: String,
     pub kind: String,
-    pub why: String,
+    pub why: Inconvertible,
 }
 
-const NOT_CALLED: &str = "conversion webhooks are not called here";
+/// What is in the way of a conversion.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum Inconvertible {
+    #[error("conversion webhooks are not called here")]
+    WebhookNotCalled,
+    /// A converter stands in for the webhook, and does not know the version or this form of the object.
+    #[error("{0}")]
+    InvalidObject(String),
+}
 
 impl CompiledCrd {
     /// `object` in `version`. By the strategy `None`, versions differ in nothing but their name.
@@ -48,7 +56,7 @@ impl CompiledCrd {
         if !by_webhook || found == api_version {
             return Ok(());
         }
-        Err(self.inconvertible(found, NOT_CALLED.to_owned()))
+        Err(self.inconvertible(found, Inconvertible::WebhookNotCalled))
     }
 
     /// Converts `object` to `version`, by the converter that stands in for its webhook if it has one.
@@ -80,7 +88,7 @@ impl CompiledCrd {
         Ok(converted)
     }
 
-    fn inconvertible(&self, api_version: &str, why: String) -> ConversionError {
+    fn inconvertible(&self, api_version: &str, why: Inconvertible) -> ConversionError {
         let kind = self.definition().names.kind.clone();
         ConversionError { api_version: api_version.to_owned(), kind, why }
     }

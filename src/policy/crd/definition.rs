@@ -16,6 +16,8 @@ use crate::schema::{self, Schema};
 pub(super) const API_APPROVED: &str = "api-approved.kubernetes.io";
 
 /// Whether custom resources live in a namespace.
+///
+/// [`Definition`] has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     Cluster,
@@ -109,6 +111,31 @@ pub struct Version {
 }
 
 /// A CustomResourceDefinition.
+///
+/// ```
+/// use admit_policy::crd::{Approval, Definition, Scope};
+/// use serde_json::json;
+///
+/// let definition = Definition::read(&json!({
+///     "metadata": {
+///         "name": "cats.pets.k8s.io",
+///         "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+///     },
+///     "spec": {
+///         "group": "pets.k8s.io",
+///         "names": {"plural": "cats", "kind": "Cat"},
+///         "scope": "Namespaced",
+///         "versions": [{"name": "v1", "served": true, "storage": true}],
+///     },
+/// }))
+/// .unwrap();
+/// assert_eq!(definition.group_resource(), "cats.pets.k8s.io");
+/// assert_eq!((&definition.scope, definition.scope.as_str()), (&Scope::Namespaced, "Namespaced"));
+/// assert!(definition.version("v1").is_some_and(|version| version.storage));
+/// assert!(definition.warnings().is_empty() && definition.has_sound_certificates());
+/// assert!(matches!(definition.approval(), Some(Approval::Bypassed)));
+/// assert!(definition.approval_text().contains("unapproved"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// `metadata.name`.

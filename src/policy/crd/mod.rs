@@ -24,7 +24,7 @@ use admit_apimachinery::field_error::FieldError;
 use serde_json::Value;
 
 pub use approval::Approval;
-pub use convert::{ConversionError, Converts};
+pub use convert::{ConversionError, Converts, Inconvertible};
 pub use definition::{
     Conversion, ConversionWebhook, Definition, Names, PrinterColumn, ScalePaths, Scope, Version,
     WebhookClient,
@@ -34,6 +34,40 @@ pub use resource::{CrdVersion, Unread, ValidateOptions, Validation};
 pub use write::{Write, Written};
 
 /// A definition that may be registered, with everything its rules need.
+///
+/// ```
+/// use admit_policy::crd::CompiledCrd;
+/// use serde_json::json;
+///
+/// let mut definition = json!({
+///     "apiVersion": "apiextensions.k8s.io/v1",
+///     "kind": "CustomResourceDefinition",
+///     "metadata": {"name": "cats.example.com"},
+///     "spec": {
+///         "group": "example.com",
+///         "names": {"plural": "cats", "singular": "cat", "kind": "Cat"},
+///         "scope": "Namespaced",
+///         "versions": [
+///             {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}},
+///             {"name": "v2", "served": true, "storage": false, "schema": {"openAPIV3Schema": {"type": "object"}}},
+///         ],
+///     },
+/// });
+/// let crd = CompiledCrd::compile(&definition).unwrap();
+/// assert_eq!(crd.definition().names.kind, "Cat");
+/// assert_eq!(crd.versions().len(), 2);
+/// assert!(crd.version("v1").is_some() && crd.version("v3").is_none());
+///
+/// let cat = json!({"apiVersion": "example.com/v1", "kind": "Cat"});
+/// assert_eq!(crd.check_conversion(&cat, "example.com/v2"), Ok(()));
+/// assert_eq!(crd.convert(&cat, "v2")?["apiVersion"], "example.com/v2");
+///
+/// let stored = definition.clone();
+/// definition["spec"]["scope"] = "Cluster".into();
+/// let errors = CompiledCrd::compile_update(&definition, &stored);
+/// assert!(errors.is_ok(), "nobody has been told yet that it is served");
+/// # Ok::<(), admit_policy::crd::ConversionError>(())
+/// ```
 #[derive(Debug)]
 pub struct CompiledCrd {
     definition: Definition,

@@ -22,6 +22,54 @@ const RULES_NOT_CHECKED: &str = "some validation rules were not checked because 
                                  existing errors to complete validation";
 
 /// A compiled version of a definition.
+///
+/// ```
+/// use admit_apimachinery::weight::Budget;
+/// use admit_policy::crd::{CompiledCrd, ValidateOptions};
+/// use admit_policy::schema::Malformed;
+/// use serde_json::json;
+///
+/// let crd = CompiledCrd::compile(&json!({
+///     "apiVersion": "apiextensions.k8s.io/v1",
+///     "kind": "CustomResourceDefinition",
+///     "metadata": {"name": "cats.example.com"},
+///     "spec": {
+///         "group": "example.com",
+///         "names": {"plural": "cats", "singular": "cat", "kind": "Cat"},
+///         "scope": "Namespaced",
+///         "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+///             "type": "object",
+///             "properties": {"spec": {
+///                 "type": "object",
+///                 "default": {"lives": 9},
+///                 "properties": {"lives": {"type": "integer", "default": 9}},
+///                 "x-kubernetes-validations": [{"rule": "self.lives > 0", "message": "is dead"}],
+///             }},
+///         }}}],
+///     },
+/// }))
+/// .unwrap();
+/// let version = crd.version("v1").unwrap();
+/// assert_eq!((version.name(), version.scale().is_some()), ("v1", false));
+/// assert_eq!(version.expressions()[0].text, "self.lives > 0");
+/// assert!(version.schema().has_rules());
+///
+/// // The steps of reading an object, and all of them.
+/// let written = json!({"apiVersion": "example.com/v1", "kind": "Cat", "metadata": {"name": "tom"}, "spec": {"tail": 1}});
+/// let mut object = written.clone();
+/// assert!(version.take_defaults(&object, &mut Budget::of_text(10_000)).is_ok());
+/// version.default(&mut object);
+/// assert_eq!(version.prune(&mut object), ["spec.tail"]);
+/// assert!(version.coerce_metadata(&mut object, Malformed::Refuse).unwrap().is_empty());
+/// let mut read = written.clone();
+/// version.read(&mut read, Malformed::Refuse, None).unwrap();
+/// assert_eq!((&read, &read["spec"]), (&object, &json!({"lives": 9})));
+/// assert_eq!(version.stored(&written), object);
+///
+/// object["spec"]["lives"] = 0.into();
+/// let found = version.validate(&object, None, &ValidateOptions::default());
+/// assert_eq!(found.errors[0].to_string(), "spec: Invalid value: is dead");
+/// ```
 #[derive(Debug)]
 pub struct CrdVersion {
     name: String,

@@ -23,6 +23,35 @@ use crate::schema::metadata::{self, Malformed};
 const GENERATED: &str = "XXXXX";
 
 /// A request that writes a custom resource.
+///
+/// ```
+/// use admit_policy::crd::{CompiledCrd, Unread, Write, Written};
+/// use admit_policy::{EvalOptions, Interrupted};
+/// use serde_json::json;
+///
+/// let crd = CompiledCrd::compile(&json!({
+///     "apiVersion": "apiextensions.k8s.io/v1",
+///     "kind": "CustomResourceDefinition",
+///     "metadata": {"name": "cats.example.com"},
+///     "spec": {
+///         "group": "example.com",
+///         "names": {"plural": "cats", "singular": "cat", "kind": "Cat"},
+///         "scope": "Namespaced",
+///         "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+///             "type": "object",
+///             "properties": {"spec": {"type": "object", "properties": {"lives": {"type": "integer"}}}},
+///         }}}],
+///     },
+/// }))
+/// .unwrap();
+/// let version = crd.version("v1").unwrap();
+/// let write = Write { crd: &crd, version, old: None, status: false, eval: EvalOptions::default() };
+/// let cat = json!({"apiVersion": "example.com/v1", "kind": "Cat", "metadata": {"name": "tom"}, "spec": {"lives": "many"}});
+/// let written = write.decide(&cat);
+/// assert_eq!(written.subject(&crd), "Cat.example.com \"tom\" is invalid: ");
+/// assert!(written.refusal(&crd).unwrap().starts_with("Cat.example.com \"tom\" is invalid: spec.lives: Invalid value"));
+/// assert!(Written::unread(cat, Unread::from(Interrupted)).interrupted);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'a> {
     pub crd: &'a CompiledCrd,
@@ -36,6 +65,8 @@ pub struct Write<'a> {
 }
 
 /// The result of a write.
+///
+/// [`Write`] has an example.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written {
     /// The object to store, if there are no errors.

@@ -17,6 +17,15 @@ const SERVED: [(&str, &str, &str, &str); 4] = [
 
 /// The groups and versions under which a built-in resource is served, with the kinds served there; empty for one that
 /// is served once.
+///
+/// ```
+/// use admit_policy::GroupVersionResource;
+/// use admit_policy::matching::builtin::equivalents;
+///
+/// let event = GroupVersionResource::new("", "v1", "events");
+/// let others = equivalents(&event, "");
+/// assert!(others.iter().any(|(resource, _)| resource.group == "events.k8s.io"));
+/// ```
 #[must_use]
 pub fn equivalents(
     resource: &GroupVersionResource,
@@ -37,6 +46,17 @@ fn has(resource: &str, subresource: &str) -> bool {
 }
 
 /// `object` in the version of `kind`; `None` when that is no built-in kind that is served more than once.
+///
+/// ```
+/// use admit_policy::GroupVersionKind;
+/// use admit_policy::matching::builtin::convert;
+/// use serde_json::json;
+///
+/// let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "a"}, "message": "started"});
+/// let kind = GroupVersionKind::new("events.k8s.io", "v1", "Event");
+/// assert_eq!(convert(&event, &kind).unwrap()["note"], "started");
+/// assert_eq!(convert(&json!({"apiVersion": "v1", "kind": "Pod"}), &GroupVersionKind::new("", "v1", "Pod")), None);
+/// ```
 #[must_use]
 pub fn convert(object: &Value, kind: &GroupVersionKind) -> Option<Value> {
     match (kind.group.as_str(), kind.version.as_str(), kind.kind.as_str()) {

@@ -28,6 +28,42 @@ use crate::request::host::{Host, HostError};
 use crate::request::{GroupVersionKind, GroupVersionResource, Operation, Request};
 
 /// The compiled form of `matchConstraints` and `matchResources`.
+///
+/// ```
+/// use admit_policy::{Documents, Policy, Request};
+/// use serde_json::json;
+///
+/// let policy = Policy::compile(&json!({
+///     "apiVersion": "admissionregistration.k8s.io/v1",
+///     "kind": "ValidatingAdmissionPolicy",
+///     "metadata": {"name": "a"},
+///     "spec": {
+///         "matchConstraints": {"resourceRules": [
+///             {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]},
+///         ]},
+///         "validations": [{"expression": "true"}],
+///     },
+/// }))
+/// .unwrap();
+/// let constraints = &policy.constraints;
+/// assert!(constraints.speak_of("apps", "deployments") && !constraints.speak_of("", "pods"));
+/// assert!(constraints.speak_of_group("apps") && constraints.name_version("apps", "v1"));
+///
+/// let mut request = json!({
+///     "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
+///     "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
+///     "operation": "CREATE",
+///     "namespace": "shop",
+///     "object": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}},
+/// });
+/// let host = Documents::default();
+/// let created = Request::from_value(&request).unwrap();
+/// assert!(constraints.matches(&created, &host).unwrap().is_some_and(|matched| matched.kind.version == "v1"));
+/// request["operation"] = "UPDATE".into();
+/// let updated = Request::from_value(&request).unwrap();
+/// let misses = constraints.misses(&updated, &host, "spec.matchConstraints");
+/// assert_eq!(misses[0].field, "spec.matchConstraints.resourceRules[0]");
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct MatchResources {
     /// Empty means every resource.
@@ -181,6 +217,15 @@ impl MatchResources {
 }
 
 /// Configuration of admission itself is never subject to policies: a bad policy must stay removable.
+///
+/// ```
+/// use admit_policy::GroupVersionKind;
+/// use admit_policy::matching::is_exempt;
+///
+/// let group = "admissionregistration.k8s.io";
+/// assert!(is_exempt(&GroupVersionKind::new(group, "v1", "ValidatingAdmissionPolicy")));
+/// assert!(!is_exempt(&GroupVersionKind::new("", "v1", "Pod")));
+/// ```
 pub fn is_exempt(kind: &GroupVersionKind) -> bool {
     kind.group == EXEMPT_GROUP && EXEMPT.iter().any(|(exempt, _)| *exempt == kind.kind)
 }

@@ -24,6 +24,14 @@ fn place(path: &str) -> String {
 }
 
 /// A document that cannot be used: a field of the wrong type, or of a value that means nothing.
+///
+/// ```
+/// use admit_policy::AccessAnswers;
+/// use serde_json::json;
+///
+/// let error = AccessAnswers::read(&json!([{"verb": 1, "allowed": true}])).unwrap_err();
+/// assert!(error.path().ends_with("verb"), "{error}");
+/// ```
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum FieldsError {
     #[error("{0}")]

@@ -7,6 +7,16 @@ use admit_cel::Node;
 use serde_json::Value;
 
 /// A Kubernetes object, borrowed or shared.
+///
+/// ```
+/// use admit_policy::Object;
+/// use serde_json::json;
+///
+/// let pod = json!({"kind": "Pod"});
+/// let object = Object::from(&pod);
+/// assert_eq!(*object.value(), pod);
+/// assert!(object.node().get("kind").is_some());
+/// ```
 #[derive(Clone, Debug)]
 pub enum Object<'d> {
     /// In the arena of a reader, or as the API server holds it.

@@ -6,6 +6,16 @@ use std::fmt;
 use admit_apimachinery::bounded;
 
 /// One step, linked to the steps before it.
+///
+/// ```
+/// use admit_policy::Path;
+///
+/// let spec = Path::Nil.child("spec");
+/// let items = spec.child("items");
+/// let first = items.index(0);
+/// assert_eq!(first.key("a.b").to_string(), "spec.items[0][a.b]");
+/// assert!(Path::Nil.is_nil() && !first.is_nil());
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Path<'a> {
     /// No path: the document itself.

@@ -13,6 +13,24 @@ use indexmap::IndexMap;
 use crate::request::Request;
 
 /// The answer to one request.
+///
+/// ```
+/// use admit_apimachinery::status::Reason;
+/// use admit_policy::{Decision, Denial, Request};
+/// use serde_json::json;
+///
+/// let mut decision = Decision::default();
+/// assert!(decision.allowed());
+/// let request = json!({
+///     "kind": {"group": "", "version": "v1", "kind": "Pod"},
+///     "resource": {"group": "", "version": "v1", "resource": "pods"},
+///     "operation": "CREATE",
+///     "name": "web",
+/// });
+/// decision.denial = Some(Denial::new(&Request::from_value(&request)?, "too late".to_owned(), Reason::Invalid));
+/// assert!(!decision.allowed());
+/// # Ok::<(), admit_policy::ReviewError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Decision {
     /// Present when the request is denied.
@@ -25,6 +43,8 @@ pub struct Decision {
 }
 
 /// A denial, with its message and `Status`.
+///
+/// [`Decision`] has an example.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Denial {
     /// Which policy, with which binding, denied and why: `ValidatingAdmissionPolicy 'P' with binding …`.
@@ -94,6 +114,13 @@ pub enum Verdict {
 }
 
 /// A binding's validationAction.
+///
+/// ```
+/// use admit_policy::Enforcement;
+///
+/// assert_eq!(Enforcement::from_name("Warn").map(Enforcement::as_str), Some("Warn"));
+/// assert_eq!(Enforcement::from_name("warn"), None);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Enforcement {
     Deny,

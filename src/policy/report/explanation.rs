@@ -3,7 +3,7 @@
 //! Input: the text and a [`RecordedTrace`]. Output: [`Part`]s. Uninformative parts are left out: literals, and the
 //! steps of a path that has a value (`object.spec` below `object.spec.replicas`). Formatting is left to callers.
 
-use admit_cel::Span;
+use admit_cel::{EvalError, Span};
 
 use crate::report::recording::{RecordedOutcome, RecordedTrace};
 
@@ -14,13 +14,35 @@ pub struct Part<'r> {
     pub text: &'r str,
     /// Within a macro: the index of the item.
     pub round: Option<u32>,
-    /// A value in CEL's notation, or the text of an error.
-    pub outcome: &'r Result<String, String>,
+    /// A value in CEL's notation.
+    pub outcome: &'r Result<String, EvalError>,
     /// The parts that this one's value came from, in the order of their evaluation.
     pub parts: Vec<Self>,
 }
 
 /// The tree of an evaluation of `text`. One part in general; several where the trace was cut before the whole was done.
+///
+/// ```
+/// use admit_cel::Span;
+/// use admit_policy::{RecordedOutcome, RecordedTrace, explanation};
+///
+/// let text = "a > 1 && b";
+/// let part = |start, end, value: &str| RecordedOutcome {
+///     span: Span { start, end },
+///     rounds: Box::default(),
+///     outcome: Ok(value.to_owned()),
+/// };
+/// let trace = RecordedTrace {
+///     at: String::new(),
+///     cost: 3,
+///     outcome: Ok("true".to_owned()),
+///     parts: vec![part(0, 1, "2"), part(0, 5, "true"), part(9, 10, "true"), part(0, 10, "true")],
+///     omitted: 0,
+/// };
+/// let tree = explanation::tree(text, &trace);
+/// assert_eq!(tree[0].text, text);
+/// assert_eq!(tree[0].parts.iter().map(|part| part.text).collect::<Vec<_>>(), ["a > 1", "b"]);
+/// ```
 pub fn tree<'r>(text: &'r str, trace: &'r RecordedTrace) -> Vec<Part<'r>> {
     let mut open: Vec<Grown<'r>> = Vec::new();
     for outcome in &trace.parts {
@@ -100,7 +122,7 @@ impl<'r> Grown<'r> {
 mod tests {
     use super::{Part, tree};
     use crate::report::recording::{RecordedOutcome, RecordedTrace};
-    use admit_cel::Span;
+    use admit_cel::{EvalError, Span};
 
     /// Parts by their text's last occurrence, in the order of their completion.
     fn trace(text: &str, parts: &[(&str, &[u32], Result<&str, &str>)]) -> RecordedTrace {
@@ -109,7 +131,7 @@ mod tests {
             RecordedOutcome {
                 span: Span { start, end: start + u32::try_from(part.len()).unwrap() },
                 rounds: (*rounds).into(),
-                outcome: outcome.map(str::to_owned).map_err(str::to_owned),
+                outcome: outcome.map(str::to_owned).map_err(|key| EvalError::NoSuchKey(key.into())),
             }
         };
         let parts: Vec<_> = parts.iter().map(outcome).collect();
@@ -192,10 +214,8 @@ mod tests {
     #[test]
     fn where_a_path_ends_early_the_last_value_is_kept() {
         let text = "a.b.c";
-        let recorded = trace(
-            text,
-            &[("a", &[], Ok("{}")), ("a.b", &[], Ok("{1: 2}")), (text, &[], Err("no such key: c"))],
-        );
+        let recorded =
+            trace(text, &[("a", &[], Ok("{}")), ("a.b", &[], Ok("{1: 2}")), (text, &[], Err("c"))]);
         assert_eq!(drawn(&tree(text, &recorded)), "a.b.c = !no such key: c {a.b = {1: 2}}");
     }
 }

@@ -59,6 +59,8 @@ pub struct Keep {
 }
 
 /// Gathers what evaluations do.
+///
+/// [`PolicySet`](crate::PolicySet) has an example.
 #[derive(Debug)]
 pub struct Recording {
     keep: Keep,
@@ -82,8 +84,8 @@ pub struct RecordedTrace {
     /// The path in the object at which a rule was evaluated, `<nil>` for the object itself; empty for policies.
     pub at: String,
     pub cost: u64,
-    /// A value in CEL's notation, shortened, or the text of an error.
-    pub outcome: Result<String, String>,
+    /// A value in CEL's notation, shortened.
+    pub outcome: Result<String, EvalError>,
     /// The parts of the expression in the order of their completion, the whole last.
     pub parts: Vec<RecordedOutcome>,
     /// How many outcomes came after those that were kept.
@@ -96,7 +98,8 @@ pub struct RecordedOutcome {
     pub span: Span,
     /// Inside macros: the round of every macro around it, counted from 0, outermost first.
     pub rounds: Box<[u32]>,
-    pub outcome: Result<String, String>,
+    /// A value in CEL's notation, shortened.
+    pub outcome: Result<String, EvalError>,
 }
 
 impl Keep {
@@ -172,11 +175,8 @@ impl Recording {
         }
     }
 
-    fn shown(&self, outcome: &Result<Value<'_>, EvalError>) -> Result<String, String> {
-        match outcome {
-            Ok(value) => Ok(value.preview(self.keep.value_bytes)),
-            Err(error) => Err(error.to_string()),
-        }
+    fn shown(&self, outcome: &Result<Value<'_>, EvalError>) -> Result<String, EvalError> {
+        outcome.as_ref().map(|value| value.preview(self.keep.value_bytes)).map_err(Clone::clone)
     }
 }
 

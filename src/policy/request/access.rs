@@ -25,6 +25,17 @@ pub const ANSWER_FIELDS: &[&str] = &[
 
 /// A list of answers, the first that fits the question counts. What none fits is not allowed, as by an authorizer
 /// that has no opinion.
+///
+/// ```
+/// use admit_policy::{AccessAnswers, AccessAttributes, UserInfo};
+/// use serde_json::json;
+///
+/// let answers = AccessAnswers::read(&json!([{"verb": "get", "path": "/healthz", "allowed": true}]))?;
+/// let get = |path: &str| AccessAttributes::Path { verb: "get".to_owned(), path: path.to_owned() };
+/// assert!(answers.answer(&UserInfo::default(), &get("/healthz")).allowed);
+/// assert!(!answers.answer(&UserInfo::default(), &get("/metrics")).allowed);
+/// # Ok::<(), admit_policy::FieldsError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessAnswers {
     rules: Vec<AccessAnswer>,

@@ -11,6 +11,52 @@ use thiserror::Error;
 use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 
 /// Provides what a decision needs beside the request: namespaces, params, converted objects and access checks.
+///
+/// [`Documents`](crate::Documents) is one, for what was loaded beside the policies.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use admit_policy::{
+///     Access, AccessAttributes, GroupVersionKind, GroupVersionResource, Host, HostError, Scope, UserInfo,
+/// };
+/// use serde_json::{Value, json};
+///
+/// /// A cluster with Namespaces of all names, ConfigMaps called `limits`, and no rights.
+/// #[derive(Debug)]
+/// struct Bare;
+///
+/// impl Host for Bare {
+///     fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, HostError> {
+///         Ok(Some(Arc::new(json!({"metadata": {"name": name}}))))
+///     }
+///
+///     fn param_scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
+///         (kind.kind == "ConfigMap").then_some(Scope::Namespaced)
+///     }
+///
+///     fn params(&self, _: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
+///         Ok(vec![Arc::new(json!({"metadata": {"name": "limits", "namespace": namespace}, "data": {"most": "3"}}))])
+///     }
+///
+///     fn equivalents(&self, _: &GroupVersionResource, _: &str) -> Vec<(GroupVersionResource, GroupVersionKind)> {
+///         Vec::new()
+///     }
+///
+///     fn convert(&self, _: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
+///         Err(HostError(format!("{} is served in one version", kind.kind)))
+///     }
+///
+///     fn authorize(&self, _: &UserInfo, _: &AccessAttributes) -> Result<Access, HostError> {
+///         Ok(Access { allowed: false, reason: "nobody may do anything".to_owned() })
+///     }
+/// }
+///
+/// let kind = GroupVersionKind::new("", "v1", "ConfigMap");
+/// assert_eq!(Bare.params_named(&kind, "shop", "limits")?.len(), 1);
+/// assert!(Bare.params_named(&kind, "shop", "other")?.is_empty());
+/// # Ok::<(), HostError>(())
+/// ```
 pub trait Host: Sync + std::fmt::Debug {
     /// The Namespace object of that name, `None` if there is none.
     fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, HostError>;

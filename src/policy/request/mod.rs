@@ -20,6 +20,16 @@ use crate::read::decode::{DecodeError, Fields};
 use crate::read::object::Object;
 
 /// API group, version and kind.
+///
+/// ```
+/// use admit_policy::GroupVersionKind;
+/// use serde_json::json;
+///
+/// let kind = GroupVersionKind::new("apps", "v1", "Deployment");
+/// assert_eq!(kind, GroupVersionKind::from_api_version("apps/v1", "Deployment"));
+/// assert_eq!(kind, GroupVersionKind::of(&json!({"apiVersion": "apps/v1", "kind": "Deployment"})));
+/// assert_eq!(kind.api_version(), "apps/v1");
+/// ```
 #[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct GroupVersionKind {
     pub group: String,
@@ -28,6 +38,12 @@ pub struct GroupVersionKind {
 }
 
 /// API group, version and plural resource name.
+///
+/// ```
+/// use admit_policy::GroupVersionResource;
+///
+/// assert_eq!(GroupVersionResource::new("apps", "v1", "deployments").group_resource(), "deployments.apps");
+/// ```
 #[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct GroupVersionResource {
     pub group: String,
@@ -36,6 +52,10 @@ pub struct GroupVersionResource {
 }
 
 /// The operation of a request.
+///
+/// ```
+/// assert_eq!(admit_policy::Operation::Create.as_str(), "CREATE");
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Operation {
     Create,
@@ -57,6 +77,27 @@ pub struct UserInfo {
 ///
 /// `kind` and `resource` are those of `object` and `old_object`; `request_kind` and `request_resource` are what the
 /// client used, which differ only where the API server converted the objects for a webhook.
+///
+/// ```
+/// use admit_policy::{Arena, Operation, Request, Review};
+/// use serde_json::json;
+///
+/// let request = json!({
+///     "uid": "1",
+///     "kind": {"group": "", "version": "v1", "kind": "Pod"},
+///     "resource": {"group": "", "version": "v1", "resource": "pods"},
+///     "operation": "DELETE",
+///     "name": "web",
+///     "namespace": "shop",
+/// });
+/// assert_eq!(Request::from_value(&request)?.operation, Operation::Delete);
+///
+/// let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).to_string();
+/// let arena = Arena::for_text(review.len());
+/// let review = Review::read(&arena, review.as_bytes()).unwrap();
+/// assert_eq!(Request::from_review(review)?.name, "web");
+/// # Ok::<(), admit_policy::ReviewError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Request<'d> {
     pub uid: String,

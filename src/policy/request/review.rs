@@ -13,6 +13,8 @@ use crate::read::json::{self, JsonError, Repeats, SyntaxError};
 use crate::read::object::Object;
 
 /// The memory that a text is parsed into, freed together with everything that was read into it.
+///
+/// [`Request`](crate::Request) shows how a review is read into it.
 #[derive(Debug, Default)]
 pub struct Arena(Bump);
 
@@ -28,6 +30,16 @@ impl Arena {
 }
 
 /// A review with its objects apart.
+///
+/// ```
+/// use admit_policy::{Arena, NoReview, Review};
+/// use serde_json::json;
+///
+/// let review = Review::of(json!({"request": {"uid": "1", "object": {"kind": "Pod"}}}));
+/// assert_eq!(review.envelope, json!({"request": {"uid": "1"}}));
+/// assert_eq!(*review.object.unwrap().value(), json!({"kind": "Pod"}));
+/// assert!(matches!(Review::read(&Arena::default(), b"{"), Err(NoReview::Syntax(_))));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Review<'d> {
     /// The document without the objects of its request.

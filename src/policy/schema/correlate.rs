@@ -9,6 +9,34 @@ use serde_json::{Map, Value};
 use super::{ListType, Schema, SchemaType};
 
 /// A node of a new document with the old value that belongs to it.
+///
+/// ```
+/// use admit_policy::Path;
+/// use admit_policy::schema::{self, Correlated, Items, MapListIndex};
+/// use serde_json::json;
+///
+/// let schema = schema::parse(
+///     &json!({"type": "object", "properties": {"ports": {
+///         "type": "array",
+///         "x-kubernetes-list-type": "map",
+///         "x-kubernetes-list-map-keys": ["name"],
+///         "items": {"type": "object", "properties": {"name": {"type": "string"}, "port": {"type": "integer"}}},
+///     }}}),
+///     &Path::Nil,
+/// )
+/// .unwrap();
+/// let old = json!({"ports": [{"name": "a", "port": 1}, {"name": "b", "port": 2}]});
+/// let new = json!({"ports": [{"name": "b", "port": 2}, {"name": "a", "port": 7}]});
+/// let ports = Correlated { new: &new, old: &old, schema: &schema }.key("ports").unwrap();
+/// assert!(!ports.is_unchanged());
+/// let items = ports.items();
+/// assert!(items.get(0).is_some_and(|b| b.is_unchanged()) && items.get(1).is_some_and(|a| !a.is_unchanged()));
+/// assert!(Items::none().get(0).is_none());
+///
+/// let index = MapListIndex::new(ports.schema, old["ports"].as_array().unwrap()).unwrap();
+/// assert_eq!(index.position(&json!({"name": "b"})), Some(1));
+/// assert_eq!(index.find(&json!({"name": "b"})).unwrap()["port"], 2);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Correlated<'a> {
     pub new: &'a Value,
@@ -61,6 +89,8 @@ impl<'a> Correlated<'a> {
 }
 
 /// The items of a new list, each with its old one.
+///
+/// [`Correlated`] has an example.
 #[derive(Debug)]
 pub struct Items<'a> {
     new: &'a [Value],
@@ -85,6 +115,8 @@ impl<'a> Items<'a> {
 }
 
 /// The items of a list of type map by their keys; of several with the same keys the first.
+///
+/// [`Correlated`] has an example.
 #[derive(Debug)]
 pub struct MapListIndex<'a> {
     keys: &'a [Box<str>],

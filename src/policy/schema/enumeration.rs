@@ -8,6 +8,14 @@ use serde_json::Value;
 use super::numeric;
 
 /// The members as written, and scalars once more where they are found at once.
+///
+/// ```
+/// use admit_policy::schema::Enumeration;
+/// use serde_json::json;
+///
+/// let sizes = Enumeration::new(vec![json!("S"), json!(40)]);
+/// assert!(sizes.has(&json!("S")) && sizes.has(&json!(40.0)) && !sizes.has(&json!("M")));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Enumeration {
     members: Vec<Value>,

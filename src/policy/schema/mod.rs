@@ -10,6 +10,32 @@
 //! ```
 //!
 //! Whether a schema may be registered is decided by [`crate::crd`]; one that may not can still be parsed here.
+//!
+//! ```
+//! use admit_apimachinery::findings::FieldErrors;
+//! use admit_apimachinery::weight::Budget;
+//! use admit_policy::{Pace, Path, schema};
+//! use serde_json::json;
+//!
+//! let schema = schema::parse(
+//!     &json!({"type": "object", "properties": {
+//!         "size": {"type": "integer", "default": 3},
+//!         "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+//!     }}),
+//!     &Path::Nil,
+//! )
+//! .unwrap();
+//! let (mut object, pace) = (json!({"size": null, "tags": ["a", "a"], "bogus": true}), Pace::new(None));
+//! schema::drop_nulls(&mut object, Some(&schema), &pace);
+//! assert!(schema::take_added(&object, &schema, &mut Budget::of_text(10_000)).is_ok());
+//! schema::default(&mut object, &schema, &pace);
+//! assert_eq!(schema::prune(&mut object, &schema, &pace), ["bogus"]);
+//! assert_eq!(object, json!({"size": 3, "tags": ["a", "a"]}));
+//! assert!(schema::validate(&object, &schema, None, &Path::Nil, &pace).is_empty());
+//! let mut errors = FieldErrors::default();
+//! schema::validate_lists(&object, &schema, &Path::Nil, &mut errors, &pace);
+//! assert_eq!(errors.into_vec()[0].to_string(), "tags[1]: Duplicate value: \"a\"");
+//! ```
 
 pub(crate) mod correlate;
 mod default;

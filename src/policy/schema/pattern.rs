@@ -7,6 +7,15 @@ use std::sync::{Arc, OnceLock};
 use admit_cel::{GoRegex, PatternError, PatternSum};
 
 /// The text as written and its compiled form, which copies share.
+///
+/// ```
+/// use admit_policy::schema::Pattern;
+///
+/// let pattern = Pattern::new("^[a-z]+$");
+/// assert!(pattern.is_match("abc") && !pattern.is_match("a1"));
+/// assert_eq!((pattern.text(), pattern.error()), ("^[a-z]+$", None));
+/// assert!(Pattern::new("(").error().is_some());
+/// ```
 #[derive(Clone)]
 pub struct Pattern {
     text: Box<str>,

@@ -11,6 +11,13 @@ use super::format::is_checked;
 use super::{Enumeration, Pattern};
 
 /// `type`.
+///
+/// ```
+/// use admit_policy::schema::SchemaType;
+///
+/// assert_eq!(SchemaType::parse("integer").as_str(), "integer");
+/// assert_eq!(SchemaType::parse("whole").as_str(), "whole", "for messages");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaType {
     Object,
@@ -175,6 +182,27 @@ pub struct Annotations {
 }
 
 /// One node of a schema.
+///
+/// ```
+/// use admit_policy::Path;
+/// use admit_policy::schema::{self, SchemaType};
+/// use serde_json::json;
+///
+/// let schema = schema::parse(
+///     &json!({
+///         "type": "object",
+///         "properties": {"at": {"type": "string", "format": "clock"}},
+///         "additionalProperties": {"type": "integer"},
+///         "x-kubernetes-validations": [{"rule": "true"}],
+///     }),
+///     &Path::Nil,
+/// )
+/// .unwrap();
+/// assert!(schema.is_type(&SchemaType::Object) && schema.has_rules());
+/// assert!(schema.map_is_correlatable() && !schema.preserves_unknown_fields());
+/// assert_eq!(schema.child("at").and_then(|at| at.unchecked_format()), Some("clock"));
+/// assert_eq!(schema.additional_schema().map(|other| other.type_text()), Some("integer"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schema {
     pub schema_type: Option<SchemaType>,

@@ -10,6 +10,47 @@ use crate::report::decision::Status;
 use crate::request::GroupVersionKind;
 
 /// A server's handling of built-in kinds before admission: defaults, strict decoding and validation.
+///
+/// ```
+/// use admit_policy::crd::ScalePaths;
+/// use admit_policy::{Builtins, Documents, GroupVersionKind, LoadOptions, PolicySet, Prepared, StrategicError};
+/// use serde_json::{Value, json};
+///
+/// /// Knows that ConfigMaps have data.
+/// #[derive(Debug)]
+/// struct ConfigMaps;
+///
+/// impl Builtins for ConfigMaps {
+///     fn applied(&self, manifest: &Value, _: &Value, _: &Value) -> Option<Value> {
+///         Some(manifest.clone())
+///     }
+///
+///     fn patched(&self, _: &Value, _: &Value) -> Option<Result<Value, StrategicError>> {
+///         None
+///     }
+///
+///     fn scale(&self, _: &Value, _: Option<&ScalePaths>) -> Option<Value> {
+///         None
+///     }
+///
+///     fn prepare(&self, new: &Value, old: Option<&Value>, _: bool) -> Option<Prepared> {
+///         let mut object = new.clone();
+///         object.as_object_mut()?.entry("data").or_insert_with(|| json!({}));
+///         let (strict, refusal, warnings) = (Vec::new(), None, Vec::new());
+///         Some(Prepared { object, old: old.cloned(), strict, refusal, warnings })
+///     }
+///
+///     fn kind_of(&self, group: &str, version: &str, resource: &str) -> Option<GroupVersionKind> {
+///         (group.is_empty() && resource == "configmaps").then(|| GroupVersionKind::new("", version, "ConfigMap"))
+///     }
+/// }
+///
+/// let prepared = ConfigMaps.prepare(&json!({"kind": "ConfigMap"}), None, false).unwrap();
+/// assert_eq!(prepared.object["data"], json!({}));
+/// let set = PolicySet::load_files([], LoadOptions::default()).unwrap().knowing(&ConfigMaps);
+/// assert_eq!(set.policies().count(), 0);
+/// Documents::default().set_builtins(&ConfigMaps);
+/// ```
 pub trait Builtins: Sync + Debug {
     /// What `kubectl apply` makes of `live` by a manifest, where it applied `last` before; none where nothing is known of
     /// the kind.

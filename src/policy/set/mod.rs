@@ -31,6 +31,69 @@ use crate::vap::{self, Binding, Missed, Policy};
 use crate::webhook::{Configuration, Kind};
 
 /// Compiled policies with their bindings, and the documents that they were loaded with. Compiled once and shared.
+///
+/// [The whole way](crate) from a manifest to a decision, and what else there is:
+///
+/// ```
+/// use std::cell::Cell;
+///
+/// use admit_policy::{EvalOptions, GroupVersionKind, Keep, LoadOptions, PolicySet, Recording, Request, manifest};
+/// use serde_json::json;
+///
+/// let text = "
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicy
+/// metadata: {name: labelled}
+/// spec:
+///   matchConstraints:
+///     resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+///   validations: [{expression: has(object.metadata.labels), message: no labels}]
+/// ---
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicyBinding
+/// metadata: {name: labelled}
+/// spec: {policyName: labelled, validationActions: [Deny]}
+/// ";
+/// let documents = manifest::read("policy.yaml", text).unwrap();
+/// let set = PolicySet::load(&documents).unwrap();
+/// assert_eq!(set.policies().map(|(policy, bindings)| (&*policy.name, bindings.len())).collect::<Vec<_>>(), [("labelled", 1)]);
+/// assert!(set.looks_up(&GroupVersionKind::new("", "v1", "Namespace")));
+///
+/// let mut request = json!({
+///     "kind": {"group": "", "version": "v1", "kind": "Pod"},
+///     "resource": {"group": "", "version": "v1", "resource": "pods"},
+///     "operation": "CREATE",
+///     "namespace": "shop",
+///     "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}},
+/// });
+/// let pod = Request::from_value(&request)?;
+/// let host = set.documents();
+/// assert!(!set.decide(&pod, host).allowed());
+/// assert!(set.decide_only(&pod, host, |policy| policy != "labelled").allowed());
+///
+/// // What the expressions did, and what they cost.
+/// let (recording, spent) = (Recording::new(Keep::TRACES), Cell::new(0));
+/// set.decide_recorded(&pod, host, |_| true, &recording);
+/// assert_eq!(recording.finish().len(), 1);
+/// let options = EvalOptions { spent: Some(&spent), ..EvalOptions::default() };
+/// set.decide_with(&pod, host, |_| true, options);
+/// assert!(spent.get() > 0);
+///
+/// request["operation"] = "DELETE".into();
+/// let missed = set.missed(&Request::from_value(&request)?, host, |_| true);
+/// assert_eq!(missed[0].field, "spec.matchConstraints.resourceRules[0]");
+///
+/// // Objects that no policy asks for are mistakes, unless they are passed over.
+/// let files = [("pod.yaml", "{apiVersion: v1, kind: Pod, metadata: {name: a}}")];
+/// assert!(PolicySet::load_files(files, LoadOptions::default()).is_err());
+/// let passed_over = LoadOptions { ignore_unknown: true };
+/// assert!(PolicySet::load_with(&manifest::read("pod.yaml", files[0].1).unwrap(), passed_over).is_ok());
+///
+/// // Sets that others made, and stand-ins for what only a cluster has.
+/// let set = PolicySet::new(Vec::new(), Vec::new()).converting(|_, _, _, _| None);
+/// assert_eq!(set.policies().count(), 0);
+/// # Ok::<(), admit_policy::ReviewError>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct PolicySet {
     /// In order of name.
@@ -40,6 +103,17 @@ pub struct PolicySet {
 }
 
 /// Builds a [`PolicySet`] from documents, one by one.
+///
+/// ```
+/// use admit_policy::{GroupVersionKind, PolicySet};
+/// use serde_json::json;
+///
+/// let mut builder = PolicySet::builder();
+/// let number = builder.add(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})).unwrap();
+/// assert!(!builder.is_of_use(&GroupVersionKind::new("", "v1", "Pod")));
+/// assert_eq!(builder.unused().map(|(unused, _)| unused).collect::<Vec<_>>(), [number]);
+/// assert_eq!(builder.finish().policies().count(), 0);
+/// ```
 #[derive(Debug, Default)]
 pub struct PolicySetBuilder {
     policies: Vec<Policy>,
@@ -106,7 +180,7 @@ impl PolicySet {
         Self { policies, index, documents: Documents::default() }
     }
 
-    /// A set to be filled document by document.
+    /// A set to be filled document by document, as [`PolicySetBuilder`] shows.
     pub fn builder() -> PolicySetBuilder {
         PolicySetBuilder::default()
     }
@@ -118,7 +192,8 @@ impl PolicySet {
         self
     }
 
-    /// Sets the defaults and checks of built-in kinds, which are applied to their objects in test suites.
+    /// Sets the defaults and checks of built-in kinds, which are applied to their objects in test suites. [`Builtins`] has an
+    /// example.
     #[must_use]
     pub fn knowing(mut self, builtins: &'static dyn Builtins) -> Self {
         self.documents.set_builtins(builtins);

@@ -15,6 +15,8 @@ use crate::report::decision::Enforcement;
 use crate::schema::metadata::configuration;
 
 /// A compiled binding.
+///
+/// [`Policy`](crate::Policy) has an example.
 #[derive(Clone, Debug)]
 pub struct Binding {
     pub name: Arc<str>,

@@ -26,6 +26,28 @@ use crate::schema::metadata::configuration;
 const MAX_MATCH_CONDITIONS: usize = 64;
 
 /// The `matchConditions` of a webhook, compiled.
+///
+/// ```
+/// use std::borrow::Cow;
+///
+/// use admit_policy::matching::Matched;
+/// use admit_policy::{Documents, FailurePolicy, MatchConditions, Request};
+/// use serde_json::json;
+///
+/// let webhook = json!({"matchConditions": [{"name": "by-hand", "expression": "request.userInfo.username != 'robot'"}]});
+/// let conditions = MatchConditions::compile(&webhook, "webhooks[0]", FailurePolicy::Fail).unwrap();
+/// let request = json!({
+///     "kind": {"group": "", "version": "v1", "kind": "Pod"},
+///     "resource": {"group": "", "version": "v1", "resource": "pods"},
+///     "operation": "CREATE",
+///     "userInfo": {"username": "robot"},
+///     "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}},
+/// });
+/// let request = Request::from_value(&request).unwrap();
+/// let matched = Matched { resource: Cow::Borrowed(&request.resource), kind: Cow::Borrowed(&request.kind) };
+/// assert!(!conditions.hold(&request, &matched, &Documents::default())?);
+/// # Ok::<(), admit_policy::ConditionsError>(())
+/// ```
 #[derive(Debug)]
 pub struct MatchConditions(Policy);
 

@@ -15,6 +15,20 @@ use crate::schema::metadata::configuration;
 ///
 /// # Errors
 /// Everything that is wrong with it.
+///
+/// ```
+/// use admit_policy::check_mutating;
+/// use serde_json::json;
+///
+/// let policy = json!({
+///     "apiVersion": "admissionregistration.k8s.io/v1",
+///     "kind": "MutatingAdmissionPolicy",
+///     "metadata": {"name": "label"},
+///     "spec": {"matchConstraints": {}, "reinvocationPolicy": "Never", "mutations": []},
+/// });
+/// let errors = check_mutating(&policy, None).unwrap_err();
+/// assert!(errors.iter().any(|error| error.to_string().starts_with("spec.mutations: Required value")));
+/// ```
 pub fn check_mutating(document: &Value, stored: Option<&Value>) -> Result<(), Vec<FieldError>> {
     let mut reader = Reader::knowing(stored.map_or(Stored::None, Stored::of_policy));
     let read = reader.mutating_policy(document);
@@ -25,6 +39,19 @@ pub fn check_mutating(document: &Value, stored: Option<&Value>) -> Result<(), Ve
 ///
 /// # Errors
 /// Everything that is wrong with it.
+///
+/// ```
+/// use admit_policy::check_mutating_binding;
+/// use serde_json::json;
+///
+/// let binding = json!({
+///     "apiVersion": "admissionregistration.k8s.io/v1",
+///     "kind": "MutatingAdmissionPolicyBinding",
+///     "metadata": {"name": "label"},
+///     "spec": {"policyName": "label"},
+/// });
+/// assert_eq!(check_mutating_binding(&binding), Ok(()));
+/// ```
 pub fn check_mutating_binding(document: &Value) -> Result<(), Vec<FieldError>> {
     let mut errors = FieldErrors::default();
     let read = Fields::of(document, "").and_then(|document| {

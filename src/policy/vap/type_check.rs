@@ -14,6 +14,41 @@ use crate::request::{GroupVersionKind, GroupVersionResource};
 const MAX_KINDS: usize = 10;
 
 /// Knows kinds and their types.
+///
+/// ```
+/// use admit_cel::{Type, parse_type};
+/// use admit_policy::{GroupVersionKind, GroupVersionResource, Policy, Types};
+/// use serde_json::json;
+///
+/// /// Pods are maps of numbers, and there is nothing else.
+/// struct Numbers;
+///
+/// impl Types for Numbers {
+///     fn kinds(&self, resource: &GroupVersionResource) -> Vec<GroupVersionKind> {
+///         let is_pods = resource.resource == "pods";
+///         is_pods.then(|| GroupVersionKind::new("", "v1", "Pod")).into_iter().collect()
+///     }
+///
+///     fn type_of(&self, _: &GroupVersionKind) -> Option<Type> {
+///         parse_type("map(string, int)")
+///     }
+/// }
+///
+/// let policy = Policy::compile(&json!({
+///     "apiVersion": "admissionregistration.k8s.io/v1",
+///     "kind": "ValidatingAdmissionPolicy",
+///     "metadata": {"name": "small"},
+///     "spec": {
+///         "matchConstraints": {"resourceRules": [
+///             {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]},
+///         ]},
+///         "validations": [{"expression": "object.size < 'x'"}],
+///     },
+/// }))
+/// .unwrap();
+/// assert!(Numbers.built_in().is_empty());
+/// assert_eq!(policy.check_types(&Numbers)[0].field, "spec.validations[0].expression");
+/// ```
 pub trait Types {
     /// The kinds that are served as `resource`.
     fn kinds(&self, resource: &GroupVersionResource) -> Vec<GroupVersionKind>;
@@ -38,6 +73,7 @@ pub struct TypeWarning {
 
 impl Policy {
     /// Checks the validations and their message expressions against every kind that the policy names without wildcards.
+    /// [`Types`] has an example.
     #[must_use]
     pub fn check_types(&self, types: &dyn Types) -> Vec<TypeWarning> {
         let params = self.param_kind.as_ref().map(|kind| types.type_of(kind).unwrap_or(Type::Dyn));

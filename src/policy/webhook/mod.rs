@@ -35,7 +35,7 @@ pub enum Kind {
     Mutating,
 }
 
-/// A compiled configuration.
+/// A compiled configuration. [`Webhook`] has an example of an update.
 #[derive(Debug)]
 pub struct Configuration {
     /// In the order of the document.
@@ -43,6 +43,23 @@ pub struct Configuration {
 }
 
 /// One webhook of a configuration, defaults filled in.
+///
+/// ```
+/// use admit_policy::webhook::{Configuration, Kind, Webhook};
+/// use serde_json::json;
+///
+/// let webhook = json!({
+///     "name": "a.example.com",
+///     "clientConfig": {"url": "https://a.example.com/"},
+///     "sideEffects": "None",
+///     "admissionReviewVersions": ["v1"],
+/// });
+/// assert_eq!(Webhook::compile_stored(Kind::Validating, &webhook).unwrap().timeout_seconds, 10);
+/// let stored = json!({"metadata": {"name": "all"}, "webhooks": [webhook]});
+/// let mut update = stored.clone();
+/// update["webhooks"][0]["timeoutSeconds"] = 60.into();
+/// assert!(Configuration::compile_update(Kind::Validating, &update, &stored).is_err());
+/// ```
 #[derive(Debug)]
 pub struct Webhook {
     pub name: String,

@@ -37,7 +37,7 @@ pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, Call
     let uncalled = |why: String| CallError(format!("failed to call webhook: {why}"));
     let invalid = |why: String| CallError(format!("received invalid webhook response: {why}"));
     let text = |field: &str| review[field].as_str().unwrap_or_default();
-    known(text("apiVersion"), text("kind")).map_err(uncalled)?;
+    check_kind(text("apiVersion"), text("kind")).map_err(|why| uncalled(why.to_string()))?;
     let Value::Object(response) = &review["response"] else {
         return Err(invalid("webhook response was absent".to_owned()));
     };
@@ -85,20 +85,30 @@ pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, Call
     })
 }
 
+/// Why an answer is not decoded, in the words of Kubernetes' scheme.
+#[derive(Debug, thiserror::Error)]
+enum KindError<'a> {
+    #[error("converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion")]
+    Unconvertible,
+    #[error(
+        "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+        go::quote(.kind),
+        go::quote(.version)
+    )]
+    Unregistered { kind: &'a str, version: &'a str },
+}
+
 /// Whether the answer is decoded at all: what says nothing of its type is taken for the type that is expected.
-fn known(api_version: &str, kind: &str) -> Result<(), String> {
+fn check_kind<'a>(api_version: &'a str, kind: &'a str) -> Result<(), KindError<'a>> {
     match (api_version, kind) {
-        ("admission.k8s.io/v1beta1", "AdmissionReview" | "") => {
-            Err("converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion".to_owned())
-        }
+        ("admission.k8s.io/v1beta1", "AdmissionReview" | "") => Err(KindError::Unconvertible),
         ("admission.k8s.io/v1" | "", "AdmissionReview" | "") => Ok(()),
         (version, kind) => {
-            let or = |text: &str, default: &str| go::quote(if text.is_empty() { default } else { text });
-            Err(format!(
-                "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-                or(kind, "AdmissionReview"),
-                or(version, "admission.k8s.io/v1")
-            ))
+            let or = |text, default| if str::is_empty(text) { default } else { text };
+            Err(KindError::Unregistered {
+                kind: or(kind, "AdmissionReview"),
+                version: or(version, "admission.k8s.io/v1"),
+            })
         }
     }
 }

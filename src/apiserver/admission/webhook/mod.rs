@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::host::StoreHost;
 use super::{Cluster, Review};
-use crate::callout;
+use crate::callout::{self, CalloutError};
 use crate::conversion::version_of;
 use crate::objects::Objects;
 use crate::status::Refusal;
@@ -130,16 +130,16 @@ async fn ask(
         Ok(seen) => seen,
         Err(why) => return Outcome::Refused(Refusal::internal(why.to_string())),
     };
-    let uncalled = |why: String| CallError(format!("failed to call webhook: {why}"));
+    let uncalled = |why: &CalloutError| CallError(format!("failed to call webhook: {why}"));
     let exchange = async {
         let question = question(review, matched, &seen, &uid);
         let body = callout::post(cluster, &hook.callee, question.to_string().into()).await;
-        answer::verify(&body.map_err(uncalled)?, &uid, role)
+        answer::verify(&body.map_err(|error| uncalled(&error))?, &uid, role)
     };
     match tokio::time::timeout(hook.callee.timeout, exchange).await {
         Ok(Ok(verdict)) => Outcome::Answered(verdict),
         Ok(Err(failed)) => Outcome::Failed(failed),
-        Err(_) => Outcome::Failed(uncalled(hook.callee.timed_out())),
+        Err(_) => Outcome::Failed(uncalled(&hook.callee.timed_out())),
     }
 }
 

@@ -2,14 +2,31 @@
 
 use admit_apimachinery::go;
 use admit_apimachinery::go::integer::atoi;
+use thiserror::Error;
 
 use crate::interrupt;
+
+/// Why a text lists no indexes, in the words of Kubernetes.
+#[derive(Debug, Error, PartialEq)]
+pub(super) enum IndexError {
+    #[error("non-increasing order, previous: {previous}, current: {current}")]
+    Order { previous: i64, current: i64 },
+    #[error("cannot convert string to integer for index: {}", go::quote(.0))]
+    Malformed(String),
+    #[error("too large index: {}", go::quote(.0))]
+    TooLarge(String),
+    #[error(
+        "the fragment {} violates the requirement that an index interval can have at most two parts separated by '-'",
+        go::quote(.0)
+    )]
+    TooManyParts(String),
+}
 
 /// How many indexes a text lists; all are below `completions`.
 ///
 /// # Errors
-/// The sentence of Kubernetes.
-pub(super) fn count(text: &str, completions: i64) -> Result<i64, String> {
+/// As [`IndexError`] says.
+pub(super) fn count(text: &str, completions: i64) -> Result<i64, IndexError> {
     if text.is_empty() {
         return Ok(0);
     }
@@ -18,7 +35,7 @@ pub(super) fn count(text: &str, completions: i64) -> Result<i64, String> {
         interrupt::checkpoint();
         let (first, end) = interval(part, completions)?;
         if let Some(last) = last.filter(|last| *last >= first) {
-            return Err(format!("non-increasing order, previous: {last}, current: {first}"));
+            return Err(IndexError::Order { previous: last, current: first });
         }
         total = total.saturating_add(end.saturating_sub(first).saturating_add(1));
         last = Some(end);
@@ -27,28 +44,24 @@ pub(super) fn count(text: &str, completions: i64) -> Result<i64, String> {
 }
 
 /// The first and the last index of a part of the text.
-fn interval(part: &str, completions: i64) -> Result<(i64, i64), String> {
+fn interval(part: &str, completions: i64) -> Result<(i64, i64), IndexError> {
     let limits: Vec<&str> = part.split('-').collect();
     let index = |text: &str| match atoi(text) {
-        Err(_) => Err(format!("cannot convert string to integer for index: {}", go::quote(text))),
-        Ok(index) if index >= completions => Err(format!("too large index: {}", go::quote(text))),
+        Err(_) => Err(IndexError::Malformed(text.to_owned())),
+        Ok(index) if index >= completions => Err(IndexError::TooLarge(text.to_owned())),
         Ok(index) => Ok(index),
     };
     match limits.as_slice() {
-        [] => Err(format!("cannot convert string to integer for index: {}", go::quote(part))),
+        [] => Err(IndexError::Malformed(part.to_owned())),
         [one] => index(one).map(|index| (index, index)),
         [first, last] => {
             let (first, last) = (index(first)?, index(last)?);
             if first >= last {
-                return Err(format!("non-increasing order, previous: {first}, current: {last}"));
+                return Err(IndexError::Order { previous: first, current: last });
             }
             Ok((first, last))
         }
-        _ => Err(format!(
-            "the fragment {} violates the requirement that an index interval can have at most two parts separated by \
-             '-'",
-            go::quote(part)
-        )),
+        _ => Err(IndexError::TooManyParts(part.to_owned())),
     }
 }
 
@@ -96,7 +109,11 @@ mod tests {
                 ),
             ),
         ] {
-            assert_eq!(count(text, 5), told.map_err(str::to_owned), "{text}");
+            assert_eq!(
+                count(text, 5).map_err(|error| error.to_string()),
+                told.map_err(str::to_owned),
+                "{text}"
+            );
         }
         assert_eq!(overlap("0,2-3", "1,3-4", 5), Some(3));
         assert_eq!(overlap("0,2", "1,x,3-4", 5), None);

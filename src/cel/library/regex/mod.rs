@@ -75,6 +75,7 @@ impl Cache {
 /// ```
 /// let digits = admit_cel::GoRegex::new(r"^\d+$").unwrap();
 /// assert!(digits.is_match("12") && !digits.is_match("٣"));
+/// assert!(digits.size() > 0);
 /// assert_eq!(admit_cel::GoRegex::new("(").unwrap_err().to_string(), "error parsing regexp: missing closing ): `(`");
 /// ```
 #[derive(Clone, Debug)]

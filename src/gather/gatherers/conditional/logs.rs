@@ -1,5 +1,6 @@
 //! Lines of logs, of the last six hours, that the remote configuration asks for.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,6 +97,15 @@ async fn find(context: &Context, request: &Arc<LogRequest>, logs: &mut Vec<Log>)
     Ok(left)
 }
 
+/// Why a log that was asked for is not read to its end.
+#[derive(Debug, thiserror::Error)]
+enum LogError {
+    #[error("nothing came for {} s", SILENCE.as_secs())]
+    Silent,
+    #[error(transparent)]
+    Broken(#[from] io::Error),
+}
+
 async fn keep(context: &Context, log: Log, room: usize) -> Result<(), Failure> {
     let Log { request, pod, container } = &log;
     let LogRequest { namespace, previous, messages, pods: _ } = request.as_ref();
@@ -108,9 +118,9 @@ async fn keep(context: &Context, log: Log, room: usize) -> Result<(), Failure> {
         ..LogParams::default()
     };
     let pods: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
-    let silent =
-        || Failure::Unreadable { what: what(), why: format!("nothing came for {} s", SILENCE.as_secs()) };
-    let opened = timeout(SILENCE, pods.log_stream(pod, &params)).await.map_err(|_| silent())?;
+    let unreadable = |why: LogError| Failure::Unreadable { what: what(), why: why.to_string() };
+    let opened = timeout(SILENCE, pods.log_stream(pod, &params)).await;
+    let opened = opened.map_err(|_| unreadable(LogError::Silent))?;
     let source = match opened {
         Ok(source) => source,
         // A container that has not begun, or no pod any more.
@@ -121,7 +131,7 @@ async fn keep(context: &Context, log: Log, room: usize) -> Result<(), Failure> {
         Err(error) => return Err(Failure::Api { what: what(), source: Box::new(error) }),
     };
     let read = read(source, Lines::new(messages, room)).await;
-    let (text, left) = read.map_err(|why| Failure::Unreadable { what: what(), why })?;
+    let (text, left) = read.map_err(unreadable)?;
     if left > 0 {
         context.recorder.warn(format!("{left} lines of {} had no room", what()));
     }
@@ -132,13 +142,12 @@ async fn keep(context: &Context, log: Log, room: usize) -> Result<(), Failure> {
     context.raw(format!("namespaces/{namespace}/pods/{pod}/{container}/{when}.log"), text).await
 }
 
-async fn read(source: impl AsyncRead, mut lines: Lines<'_>) -> Result<(String, usize), String> {
+async fn read(source: impl AsyncRead, mut lines: Lines<'_>) -> Result<(String, usize), LogError> {
     let mut source = std::pin::pin!(source);
     let mut buffer = vec![0; BUFFER];
     loop {
-        let silent = |_| format!("nothing came for {} s", SILENCE.as_secs());
-        let read = timeout(SILENCE, source.read(&mut buffer)).await.map_err(silent)?;
-        match read.map_err(|error| error.to_string())? {
+        let read = timeout(SILENCE, source.read(&mut buffer)).await.map_err(|_| LogError::Silent)?;
+        match read? {
             0 => return Ok(lines.into_text()),
             length => lines.add(buffer.get(..length).unwrap_or_default()),
         }

@@ -15,6 +15,8 @@ use crate::schema::{Rule, Schema};
 pub(crate) const RELEASE: Version = Version(1, 36);
 
 /// The environments of the rules of one node.
+///
+/// [The module](super) has an example.
 #[derive(Clone, Debug)]
 pub struct RuleEnv {
     ty: Type,

@@ -11,6 +11,8 @@ use crate::read::path::Path;
 use crate::schema::{Rule, Schema};
 
 /// The compiled rules of a schema.
+///
+/// [The module](super) has an example.
 #[derive(Debug)]
 pub struct RuleTree {
     pub(super) root: Option<RuleNode>,

@@ -57,6 +57,13 @@ pub fn parse(bytes: &[u8]) -> Result<Document, JsonError> {
 /// Where the text is damaged.
 ///
 /// Otherwise as [`parse`], which has an example.
+///
+/// ```
+/// use admit_policy::json;
+///
+/// assert_eq!(json::reread(b"[1]")?, serde_json::json!([1]));
+/// # Ok::<(), json::JsonError>(())
+/// ```
 pub fn reread(bytes: &[u8]) -> Result<Value, JsonError> {
     Parser::of(bytes, Budget::UNLIMITED, usize::MAX).document()
 }

@@ -12,6 +12,17 @@ const MAX_PLACES: usize = 16;
 const MAX_NAME: usize = 64;
 
 /// The duplicate members of a document.
+///
+/// ```
+/// use admit_policy::json;
+///
+/// let read = json::parse(br#"{"spec": {"a": 1, "a": 2}}"#)?;
+/// let repeats = read.duplicates;
+/// assert_eq!((repeats.count(), repeats.is_empty()), (1, false));
+/// assert_eq!(repeats.paths().collect::<Vec<_>>(), ["spec.a"]);
+/// assert!(repeats.are_within(&[["spec", ""]]) && !repeats.are_within(&[["status", ""]]));
+/// # Ok::<(), json::JsonError>(())
+/// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Repeats {
     /// With their places in the text. The parser closes inner objects before what stands before them.

@@ -18,6 +18,22 @@ use std::sync::Arc;
 use serde_json::Value;
 
 /// One object of a manifest file.
+///
+/// ```
+/// use admit_apimachinery::field_error::FieldError;
+/// use admit_policy::manifest::{self, Document};
+/// use serde_json::json;
+///
+/// let documents = manifest::read("a.yaml", "kind: A\nspec:\n  size: 3\n").unwrap();
+/// let document = &documents[0];
+/// assert_eq!((document.here().line, document.position("spec.size").line), (1, 3));
+/// assert_eq!(document.mistake("is of no use").to_string(), "a.yaml:1:1: is of no use");
+/// let wrong = FieldError::forbidden("spec.size", "is fixed");
+/// assert_eq!(document.error(&wrong).to_string(), "a.yaml:3:3: spec.size: Forbidden: is fixed");
+///
+/// // Objects of a cluster have no place in a file.
+/// assert_eq!(Document::unwritten("pods".into(), json!({})).here().line, 0);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Document {
     /// The name of the file, as its reader gave it.
@@ -73,6 +89,13 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
 ///
 /// # Errors
 /// The first mistake in the syntax.
+///
+/// ```
+/// use admit_policy::manifest;
+///
+/// let (documents, duplicates) = manifest::read_leniently("a.yaml", "kind: A\nkind: B\n").unwrap();
+/// assert_eq!((documents[0].value["kind"].as_str(), duplicates.len()), (Some("B"), 1));
+/// ```
 pub fn read_leniently(file: &str, text: &str) -> Result<(Vec<Document>, Vec<LoadError>), Vec<LoadError>> {
     let file: Arc<str> = file.into();
     let trees = yaml::parse(text).map_err(|error| vec![mistaken(&file, error)])?;

@@ -31,6 +31,8 @@ const MAX_STEPS: u64 = 20_000_000;
 const MAX_KNOWN: usize = 100_000;
 
 /// The permissions that are missing.
+///
+/// [`Rule`] has an example.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
     /// Rules of one resource, name or URL each, with all verbs that are missing of it.
@@ -75,6 +77,8 @@ impl Missing {
 }
 
 /// The permissions of `wanted` that `held` does not cover; verbs of one resource are combined into one rule.
+///
+/// [`Rule`] has an example.
 #[must_use]
 pub fn missing(held: &[Rule], wanted: &[Rule]) -> Missing {
     let mut search = Search { held: Held::new(held), steps: 0, told: Told::default() };

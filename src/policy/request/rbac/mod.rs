@@ -51,6 +51,14 @@ const MASTERS: &str = "system:masters";
 /// let path = |path: &str| AccessAttributes::Path { verb: "get".to_owned(), path: path.to_owned() };
 /// assert!(rules.authorize(&ann, &path("/healthz")).allowed);
 /// assert!(!rules.authorize(&ann, &path("/metrics")).allowed);
+/// assert!(rules.effort(&ann, None) > 0);
+/// assert_eq!(rules.granted(&ann, "").rules.len(), 1);
+///
+/// let binding = json!({"roleRef": {"kind": "ClusterRole", "name": "health"}});
+/// assert!(rules.role(&binding).is_ok_and(|rules| rules.len() == 1));
+/// assert!(AccessRules::speak_of("rbac.authorization.k8s.io", "Role"));
+/// rules.remove("ClusterRoleBinding", "", "ann");
+/// assert!(!rules.is_empty() && !rules.authorize(&ann, &path("/healthz")).allowed);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct AccessRules {

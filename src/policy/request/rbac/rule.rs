@@ -8,6 +8,21 @@ use serde_json::Value;
 use crate::request::host::AccessAttributes;
 
 /// A `PolicyRule`.
+///
+/// ```
+/// use admit_policy::AccessAttributes;
+/// use admit_policy::rbac::{Rule, missing};
+/// use serde_json::json;
+///
+/// let health = Rule::read(&json!({"verbs": ["get"], "nonResourceURLs": ["/healthz"]}));
+/// assert!(health.allows(&AccessAttributes::Path { verb: "get".to_owned(), path: "/healthz".to_owned() }));
+///
+/// // Who grants a rule has to have it.
+/// let pods = Rule::read(&json!({"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}));
+/// assert!(missing(&[pods.clone()], &[pods.clone()]).is_nothing());
+/// let lacking = missing(&[health], &[pods]);
+/// assert!(lacking.lines()[0].contains("pods"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
     pub verbs: Vec<String>,

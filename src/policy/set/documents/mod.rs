@@ -18,6 +18,45 @@ use crate::set::builtins::Builtins;
 use crate::vap::{Types, with_object_meta};
 
 /// A collection of objects. Cloning shares the objects.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use admit_policy::crd::CompiledCrd;
+/// use admit_policy::{
+///     AccessAnswers, AccessAttributes, Documents, GroupVersionKind, Host as _, Scope, UserInfo,
+/// };
+/// use serde_json::json;
+///
+/// let mut documents = Documents::default();
+/// documents.ensure_namespace("shop");
+/// documents.insert(Arc::new(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "limits", "namespace": "shop"}})));
+/// assert!(documents.namespace("shop")?.is_some());
+/// assert!(documents.holds(&GroupVersionKind::new("", "v1", "ConfigMap")));
+///
+/// let definition = json!({
+///     "apiVersion": "apiextensions.k8s.io/v1",
+///     "kind": "CustomResourceDefinition",
+///     "metadata": {"name": "cats.example.com"},
+///     "spec": {
+///         "group": "example.com",
+///         "names": {"plural": "cats", "singular": "cat", "kind": "Cat"},
+///         "scope": "Cluster",
+///         "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+///     },
+/// });
+/// documents.insert_crd(Arc::new(CompiledCrd::compile(&definition).unwrap()));
+/// let cat = GroupVersionKind::new("example.com", "v1", "Cat");
+/// assert!(documents.crd_of(&cat).is_some() && documents.crds().len() == 1);
+/// assert_eq!(documents.resource_of(&cat).resource, "cats");
+/// assert_eq!(documents.scope_of(&cat), Scope::Cluster);
+///
+/// documents.set_converts(|_, _, _, _| None);
+/// documents.set_answers(Arc::new(AccessAnswers::read(&json!([{"allowed": true}])).unwrap()));
+/// let path = AccessAttributes::Path { verb: "get".to_owned(), path: "/healthz".to_owned() };
+/// assert!(documents.authorize(&UserInfo::default(), &path)?.allowed);
+/// # Ok::<(), admit_policy::HostError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Documents {
     objects: HashMap<GroupVersionKind, BTreeMap<ObjectKey, Arc<Value>>>,
@@ -60,7 +99,7 @@ impl Documents {
         self.answers = Some(answers);
     }
 
-    /// Sets the defaults and checks of built-in kinds, which test cases of suites apply.
+    /// Sets the defaults and checks of built-in kinds, which test cases of suites apply. [`Builtins`] has an example.
     pub fn set_builtins(&mut self, builtins: &'static dyn Builtins) {
         self.builtins = Some(builtins);
     }

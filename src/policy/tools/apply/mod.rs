@@ -65,6 +65,31 @@ pub struct Options {
 }
 
 /// A server that decides and stores nothing.
+///
+/// [`pair`] has an example, and here is one of a kind that nothing is known of:
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use admit_policy::apply::{Change, Options, Rehearsal, Subresource, pair};
+/// use admit_policy::{Builtins, Keep, PolicySet, Recording};
+/// use serde_json::json;
+///
+/// let set = PolicySet::new(Vec::new(), Vec::new());
+/// let cat = Arc::new(json!({"apiVersion": "example.com/v1", "kind": "Cat", "metadata": {"name": "tom"}}));
+/// let pair = pair(&[cat], &[], set.documents(), "shop").unwrap().pairs.remove(0);
+/// let (rehearsal, recording) = (Rehearsal::new(&set, [], Options::default()), Recording::new(Keep::COVERAGE));
+/// let applied = rehearsal.apply(&pair);
+/// assert!(applied.as_written && !applied.is_matched() && !applied.is_audited());
+/// assert_eq!(rehearsal.apply_recorded(&pair, &recording).change.as_str(), Change::Create.as_str());
+/// assert!(Subresource::Status.updates() && Subresource::Status.as_str() == "status");
+///
+/// // With a server's knowledge of built-in kinds.
+/// fn server(set: &PolicySet, builtins: &dyn Builtins) -> usize {
+///     Rehearsal::new(set, [], Options::default()).knowing(builtins);
+///     0
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Rehearsal<'s> {
     set: &'s PolicySet,
@@ -75,6 +100,8 @@ pub struct Rehearsal<'s> {
 }
 
 /// The kind of change that applying makes to an object.
+///
+/// [`Rehearsal`] has an example.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Change {
     Create,
@@ -87,6 +114,8 @@ pub enum Change {
 }
 
 /// The predicted result of applying one object.
+///
+/// [`Rehearsal`] has an example.
 #[derive(Clone, Debug)]
 pub struct Applied {
     pub change: Change,
@@ -265,6 +294,22 @@ impl<'s> Rehearsal<'s> {
 
 /// The manifests that count for the others being applied: CRDs, policies and bindings that a server would store, and
 /// that `policies` do not have already.
+///
+/// ```
+/// use admit_policy::{apply, manifest};
+///
+/// let text = "
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicyBinding
+/// metadata: {name: a}
+/// spec: {policyName: a, validationActions: [Deny]}
+/// ---
+/// {apiVersion: v1, kind: Pod, metadata: {name: a}}
+/// ";
+/// let manifests = manifest::read("all.yaml", text).unwrap();
+/// assert_eq!(apply::in_force(&manifests, &[]).count(), 1);
+/// assert!(!apply::may_be_in_force(&manifests[1].value));
+/// ```
 pub fn in_force<'d>(
     manifests: &'d [Document],
     policies: &'d [Document],
@@ -275,6 +320,8 @@ pub fn in_force<'d>(
 }
 
 /// Whether the manifest is of a kind that may be [in force](in_force) for others.
+///
+/// [`in_force`] has an example.
 #[must_use]
 pub fn may_be_in_force(manifest: &Value) -> bool {
     let kind = manifest.get("kind").and_then(Value::as_str).unwrap_or_default();

@@ -11,6 +11,17 @@ use crate::request::host::{Host as _, Scope};
 use crate::set::documents::Documents;
 
 /// The identity of an object.
+///
+/// ```
+/// use admit_policy::Documents;
+/// use admit_policy::apply::Identity;
+/// use serde_json::json;
+///
+/// let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "web-"}});
+/// let identity = Identity::of(&pod, &Documents::default(), "shop")?;
+/// assert_eq!((identity.namespace.as_str(), identity.name.as_str()), ("shop", "web-XXXXX"));
+/// # Ok::<(), admit_policy::apply::PairError>(())
+/// ```
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Identity {
     pub kind: GroupVersionKind,
@@ -21,6 +32,8 @@ pub struct Identity {
 }
 
 /// An object to apply, and the one that is there.
+///
+/// [`Pairing`] has an example.
 #[derive(Clone, Debug)]
 pub struct Pair {
     pub identity: Identity,
@@ -117,6 +130,27 @@ pub fn pair(
 }
 
 /// Pairs objects as [`pair`] does without holding all of them: they are added one by one, the old ones first.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use admit_policy::Documents;
+/// use admit_policy::apply::{Pair, Pairing};
+/// use serde_json::json;
+///
+/// let named = |name: &str| Arc::new(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}}));
+/// let (known, old, new) = (Documents::default(), [named("a"), named("b")], named("a"));
+/// let mut pairing = Pairing::new(&known, "shop");
+/// for (position, object) in old.iter().enumerate() {
+///     pairing.add_old(position, object);
+/// }
+/// let (identity, before) = pairing.add_new(0, &new)?;
+/// let pair = Pair::new(identity, 0, &new, before.and_then(|at| old.get(at)), &known);
+/// assert_eq!(pair.new["metadata"]["namespace"], "shop");
+/// assert!(pair.old.is_some());
+/// assert_eq!(pairing.left(), [1]);
+/// # Ok::<(), admit_policy::apply::PairError>(())
+/// ```
 #[derive(Debug)]
 pub struct Pairing<'k> {
     known: &'k Documents,

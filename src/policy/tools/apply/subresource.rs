@@ -11,6 +11,8 @@ use crate::report::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request};
 
 /// The subresource that a request is for.
+///
+/// [`Rehearsal`](super::Rehearsal) has an example.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Subresource {
     /// The object with another status.

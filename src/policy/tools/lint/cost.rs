@@ -21,6 +21,14 @@ const MAX_TRIES: usize = 128;
 const MAX_CAUSES: usize = 3;
 
 /// The estimate of one rule.
+///
+/// ```
+/// use admit_policy::lint::{Cause, RuleCost};
+///
+/// let cause = Cause { field: "spec.items".into(), bound: "maxItems", tried: 100, cost: 4_000 };
+/// let rule = RuleCost { path: String::new(), cost: 400_000_000, runs: 1, causes: vec![cause] };
+/// assert_eq!(rule.advice(), "spec.items has no maxItems: with maxItems: 100 the estimate is 4000");
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RuleCost {
     /// `spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule`

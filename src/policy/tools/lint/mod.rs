@@ -65,6 +65,10 @@ pub const CODES: [(&str, &str); 14] = [
 ];
 
 /// The severity of a finding.
+///
+/// ```
+/// assert_eq!(admit_policy::lint::Severity::Warning.as_str(), "warning");
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Severity {
     /// For information only; nothing has to be fixed.

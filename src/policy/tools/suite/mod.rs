@@ -30,6 +30,22 @@ use crate::request::{Operation, UserInfo};
 pub const API_VERSION: &str = "admit/v1";
 
 /// The tests of one file.
+///
+/// ```
+/// use admit_policy::suite::{Outcome, Suite};
+/// use serde_json::json;
+///
+/// let document = json!({
+///     "apiVersion": "admit/v1",
+///     "kind": "Suite",
+///     "cases": [{"name": "a", "object": {"apiVersion": "v1", "kind": "Pod"}, "expect": {"outcome": "allow"}}],
+/// });
+/// assert!(Suite::is(&document));
+/// let suite = Suite::decode_knowing(&document, None)?;
+/// assert_eq!(suite.cases[0].expect.outcome, Outcome::Allow);
+/// assert_eq!(Suite::decode(&document)?.cases.len(), 1);
+/// # Ok::<(), admit_policy::FieldsError>(())
+/// ```
 #[derive(Debug)]
 pub struct Suite {
     /// Files and folders to load, relative to the suite; empty stands for the suite's own folder.
@@ -61,6 +77,12 @@ pub struct Case {
 }
 
 /// The outcome of a request, as tests distinguish it.
+///
+/// ```
+/// use admit_policy::suite::Outcome;
+///
+/// assert_eq!(Outcome::from_name("deny").map(Outcome::as_str), Some("deny"));
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Outcome {
     Allow,

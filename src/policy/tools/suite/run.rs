@@ -19,6 +19,8 @@ use crate::set::documents::Documents;
 use crate::vap::Missed;
 
 /// The result of a case.
+///
+/// [`run_recorded`] has an example.
 #[derive(Debug, Default)]
 pub struct CaseResult {
     pub outcome: Outcome,
@@ -86,6 +88,23 @@ pub fn run(case: &Case, set: &PolicySet) -> CaseResult {
 }
 
 /// Like [`run`], and adds every evaluation to `recording`.
+///
+/// ```
+/// use admit_policy::suite::{Suite, run_recorded};
+/// use admit_policy::{Keep, PolicySet, Recording};
+/// use serde_json::json;
+///
+/// let suite = Suite::decode(&json!({
+///     "apiVersion": "admit/v1",
+///     "kind": "Suite",
+///     "cases": [{"name": "a", "object": {"apiVersion": "example.com/v1", "kind": "Cat"}, "expect": {"outcome": "allow"}}],
+/// }))?;
+/// let (set, recording) = (PolicySet::new(Vec::new(), Vec::new()), Recording::new(Keep::COVERAGE));
+/// let result = run_recorded(&suite.cases[0], &set, &recording);
+/// assert!(!result.passed(), "no policy matched");
+/// assert!(recording.finish().is_empty());
+/// # Ok::<(), admit_policy::FieldsError>(())
+/// ```
 pub fn run_recorded(case: &Case, set: &PolicySet, recording: &Recording) -> CaseResult {
     run_with(case, set, Some(recording))
 }

@@ -6,6 +6,7 @@
 //! public ones, or `inner::…` for those that users cannot name. It does not know what the compiler infers: whether a type is
 //! `Send`. Of modules whose items are made by a macro it has the rows that the macro is given.
 
+mod examples;
 mod names;
 mod print;
 mod source;
@@ -40,6 +41,14 @@ pub fn compare(folder: &Path) -> Result<(), String> {
             file.display()
         )),
     }
+}
+
+/// The public functions of the package in `folder` that no runnable example shows and whose documentation links to none.
+///
+/// # Errors
+/// Which source cannot be read.
+pub fn without_example(folder: &Path) -> Result<Vec<String>, String> {
+    Ok(examples::unshown(&Names::of(&source::modules(&folder.join("lib.rs"))?)))
 }
 
 fn differences(kept: &str, actual: &str) -> String {

@@ -14,6 +14,8 @@ pub(super) type Modules = BTreeMap<Segments, Module>;
 
 #[derive(Default)]
 pub(super) struct Module {
+    /// Of the module itself, as they stand at the head of its file.
+    pub(super) attributes: Vec<Attribute>,
     pub(super) items: Vec<Item>,
     /// By name: items and modules of this module, and what it imports.
     pub(super) names: BTreeMap<String, Vec<Named>>,
@@ -54,13 +56,19 @@ pub(super) fn modules(path: &Path) -> Result<Modules, String> {
 fn read(path: &Path, folder: &Path, at: Segments, modules: &mut Modules) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let file = syn::parse_file(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-    add(file.items, folder, at, modules)
+    add(file.attrs, file.items, folder, at, modules)
 }
 
-fn add(items: Vec<Item>, folder: &Path, at: Segments, modules: &mut Modules) -> Result<(), String> {
-    let mut module = Module::default();
+fn add(
+    attributes: Vec<Attribute>,
+    items: Vec<Item>,
+    folder: &Path,
+    at: Segments,
+    modules: &mut Modules,
+) -> Result<(), String> {
+    let mut module = Module { attributes, ..Module::default() };
     for item in items {
-        if is_of_tests(attributes(&item)) {
+        if is_of_tests(self::attributes(&item)) {
             continue;
         }
         match item {
@@ -71,7 +79,7 @@ fn add(items: Vec<Item>, folder: &Path, at: Segments, modules: &mut Modules) -> 
                 module.names.entry(name.clone()).or_default().push(named);
                 let (below, path) = (folder.join(&name), [at.clone(), vec![name]].concat());
                 match child.content {
-                    Some((_, items)) => add(items, &below, path, modules)?,
+                    Some((_, items)) => add(child.attrs, items, &below, path, modules)?,
                     None => read(&file_of(&below), &below, path, modules)?,
                 }
             }

@@ -14,6 +14,8 @@ const FEATURE_SET: &str = "release.openshift.io/feature-set";
 const PROFILE: &str = "include.release.openshift.io/";
 
 /// The FeatureGate manifests of a project; none is fine.
+///
+/// [`CrdSuite`](super::CrdSuite) has an example.
 #[derive(Debug, Default)]
 pub struct FeatureGates {
     sets: Vec<FeatureSet>,

@@ -22,6 +22,49 @@ pub use self::variant::{Variant, VariantError};
 use super::Outcome;
 
 /// The tests of one file.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use admit_policy::suite::Outcome;
+/// use admit_policy::suite::crd::{CrdSuite, FeatureGates, Variant, run};
+/// use serde_json::json;
+///
+/// let document = json!({
+///     "name": "Cats",
+///     "crdName": "cats.example.com",
+///     "tests": {"onCreate": [
+///         {"name": "many lives", "initial": "{apiVersion: example.com/v1, kind: Cat, spec: {lives: 10}}",
+///          "expectedError": "should be less than or equal to 9"},
+///     ]},
+/// });
+/// assert!(CrdSuite::is(&document));
+/// let suite = CrdSuite::decode(&document)?;
+/// assert_eq!(suite.cases[0].expected(), Outcome::Deny);
+///
+/// let definition = json!({
+///     "apiVersion": "apiextensions.k8s.io/v1",
+///     "kind": "CustomResourceDefinition",
+///     "metadata": {"name": "cats.example.com"},
+///     "spec": {
+///         "group": "example.com",
+///         "names": {"plural": "cats", "singular": "cat", "kind": "Cat"},
+///         "scope": "Namespaced",
+///         "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+///             "type": "object",
+///             "properties": {"spec": {"type": "object", "properties": {"lives": {"type": "integer", "maximum": 9}}}},
+///         }}}],
+///     },
+/// });
+/// let mut gates = FeatureGates::default();
+/// assert!(!gates.add(&definition), "no FeatureGate");
+/// assert_eq!(suite.covers(&definition, &gates), Ok(true));
+/// let variant = Variant::compile("cats.yaml", Arc::new(definition), "v1").unwrap();
+/// assert!(variant.expressions().is_empty());
+/// let result = run(&suite.cases[0], &[&variant], None);
+/// assert!(result.passed(), "{result:?}");
+/// # Ok::<(), admit_policy::FieldsError>(())
+/// ```
 #[derive(Debug)]
 pub struct CrdSuite {
     pub name: String,
@@ -45,6 +88,8 @@ pub enum Named {
 }
 
 /// One object, and the expected result of creating it, or of creating and then updating it.
+///
+/// [`CrdSuite`] has an example.
 #[derive(Debug)]
 pub struct CrdCase {
     pub name: String,

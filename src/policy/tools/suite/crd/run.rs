@@ -29,6 +29,8 @@ const OF_THE_SERVER: [&str; 9] = [
 
 /// Runs `case` under each definition it is for; the first that differs from what is expected counts.
 /// What the rules did is added to `recording`.
+///
+/// [`CrdSuite`](super::CrdSuite) has an example.
 pub fn run(case: &CrdCase, variants: &[&Variant], recording: Option<&Recording>) -> CaseResult {
     let mut first = None;
     for variant in variants {

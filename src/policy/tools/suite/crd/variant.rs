@@ -11,6 +11,8 @@ use crate::patch::{self, PatchError};
 use crate::report::recording::Expression;
 
 /// A compiled definition under test, with the manifest that patches are made to.
+///
+/// [`CrdSuite`](super::CrdSuite) has an example.
 #[derive(Debug)]
 pub struct Variant {
     /// The file, for messages.
