@@ -87,7 +87,7 @@ struct Inner {
     folds: bool,
     /// Scalar types have a second name for the checker.
     declared_scalars: bool,
-    /// The checker knows what mutations make.
+    /// Expressions may make what mutations make.
     patch_types: bool,
     language: Language,
     /// The release whose syntax and checks apply.
@@ -245,7 +245,7 @@ impl Env {
     }
 
     /// The same where expressions may make what mutations make: `Object{}` with any fields, `Object.spec{}` and the like
-    /// for the parts of it, and `JSONPatch{}`. For the checker only, so that such an expression has no program.
+    /// for the parts of it, and `JSONPatch{}`.
     #[must_use]
     pub fn with_patch_types(&self) -> Self {
         Self { inner: Arc::new(Inner { patch_types: true, ..(*self.inner).clone() }) }

@@ -66,7 +66,7 @@ pub use library::Version;
 pub use plan::{Program, ProgramError, Slot};
 pub use types::{AbstractType, DeclField, DeclKind, DeclType, ListType, Type, parse_type};
 pub use value::{
-    Constant, ConstantEntries, Duration, EvalError, HostMap, Indexed, Layout, List, Map, NamedFormat, Opaque,
+    Constant, ConstantEntries, Duration, EvalError, HostMap, Indexed, Layout, List, Made, Map, NamedFormat, Opaque,
     Quantity, Semver, Timestamp, Url, Value, authorization, runtime_type,
 };
 

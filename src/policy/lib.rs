@@ -16,7 +16,7 @@
 //! | `schema` | defaults, pruning and validation by a structural schema, metadata of objects | deadline, read |
 //! | `crd` | which definitions may be registered, and what they make of custom resources | deadline, read, report, schema |
 //! | `matching` | which requests a policy, a binding or a webhook matches | deadline, read, request |
-//! | `vap` | what a ValidatingAdmissionPolicy says of a request | deadline, matching, read, report, request, schema |
+//! | `vap` | what a ValidatingAdmissionPolicy says of a request, and a MutatingAdmissionPolicy makes of it | deadline, matching, patch, read, report, request, schema |
 //! | `webhook` | whether a webhook configuration is valid | matching, read, schema, vap |
 //! | `devices` | whether an expression selects devices | nothing of ours |
 //! | `set` | all policies with their bindings and documents; loading, and the decision | crd, deadline, matching, read, report, request, schema, vap, webhook |
@@ -72,6 +72,7 @@ mod vap;
 pub mod webhook;
 
 // The main way: documents to a set, a request and its environment to a decision.
+pub use admit_apimachinery::status::StatusCause;
 pub use self::report::decision::{
     Decision, Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, RulePath, Skipped, Status,
     StatusDetails, Verdict,
@@ -93,7 +94,7 @@ pub use self::request::review::{Arena, NoReview, Review};
 pub use self::set::builtins::{Builtins, Prepared, StrategicError};
 pub use self::vap::{
     Binding, ConditionsError, ExpressionError, FailurePolicy, MatchConditions, Missed, NotFoundAction,
-    OutOfBudget, ParamRef, ParamSelector, Policy, TypeWarning, Types, check_mutating, check_mutating_binding,
+    Mutated, MutatingPolicy, OutOfBudget, ParamRef, ParamSelector, Policy, Reinvocation, Schemas, TypeWarning, Types, Unmade,
 };
 
 // How evaluations are watched and ended.

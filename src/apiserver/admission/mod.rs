@@ -1,5 +1,5 @@
-//! Admission of writes: the plugins that are built in and stored mutating webhooks before validation, and plugins, stored
-//! policies and validating webhooks after it.
+//! Admission of writes: the plugins that are built in and stored policies and webhooks that change objects before
+//! validation, and plugins, stored policies and validating webhooks after it.
 //!
 //! Each is asked only about what those before admit, in the order of kube-apiserver: [`plugins`], then policies, then
 //! webhooks.
@@ -19,6 +19,7 @@ pub(crate) use review::Review;
 
 use std::sync::Arc;
 
+use admit_policy::{Reinvocation, Schemas};
 use admit_policy::rbac::AccessRules;
 use serde_json::Value;
 
@@ -28,7 +29,9 @@ use crate::resources::ResourceInfo;
 use crate::served::ScalePaths;
 use crate::status::Refusal;
 
-use self::plugins::{MUTATING_WEBHOOKS, Request, VALIDATING_POLICIES, VALIDATING_WEBHOOKS};
+use self::plugins::{
+    MUTATING_POLICIES, MUTATING_WEBHOOKS, Request, VALIDATING_POLICIES, VALIDATING_WEBHOOKS,
+};
 use self::policies::Policies;
 
 /// The state of admission beside the registry.
@@ -45,13 +48,34 @@ pub(crate) trait Cluster: Objects {
 
     /// The roles and bindings, for policies that ask who may do what.
     fn access_rules(&self) -> Arc<AccessRules>;
+
+    /// What is known of the kinds whose objects policies change.
+    fn schemas(&self) -> &dyn Schemas;
 }
 
 /// An object that admission changed.
 pub(crate) struct Mutated {
     pub(crate) object: Value,
-    /// Whether webhooks changed it, which do not see what was sent with nothing in it.
-    pub(crate) by_webhooks: bool,
+    /// Whether policies or webhooks changed it, which do not see what was sent with nothing in it.
+    pub(crate) is_rewritten: bool,
+}
+
+/// Who is to see the object a second time.
+#[derive(Debug, Default)]
+struct Again {
+    policies: Reinvocation,
+    webhooks: webhook::Reinvocation,
+}
+
+impl Again {
+    fn is_wanted(&self) -> bool {
+        self.policies.is_wanted() || self.webhooks.is_wanted()
+    }
+
+    fn begin_second(&mut self) {
+        self.policies.begin_second();
+        self.webhooks.begin_second();
+    }
 }
 
 impl Admission {
@@ -64,8 +88,9 @@ impl Admission {
         &self.plugins
     }
 
-    /// Lets plugins and mutating webhooks change the object that is to be written; none when none of them changes it.
-    /// Every write comes by here first.
+    /// Lets plugins, policies and mutating webhooks change the object that is to be written; none when none of them
+    /// changes it. Every write comes by here first. Where policies or webhooks changed it, all see it once more, but for
+    /// those that did not ask for that.
     ///
     /// # Errors
     /// The refusal of whoever refuses first.
@@ -75,14 +100,34 @@ impl Admission {
         review: &Review<'_>,
     ) -> Result<Option<Mutated>, Refusal> {
         from_files::refuse(cluster, review)?;
+        let mut again = Again::default();
+        let first = self.mutate_once(cluster, review, &mut again).await?;
+        if !again.is_wanted() {
+            return Ok(first);
+        }
+        again.begin_second();
+        let object = first.as_ref().map(|mutated| &mutated.object).or(review.object);
+        let second = self.mutate_once(cluster, &review.seen_as(object, review.old_object), &mut again).await?;
+        Ok(match (first, second) {
+            (first, None) => first,
+            (first, Some(second)) => {
+                let is_rewritten = second.is_rewritten || first.is_some_and(|first| first.is_rewritten);
+                Some(Mutated { is_rewritten, ..second })
+            }
+        })
+    }
+
+    async fn mutate_once(
+        &self,
+        cluster: &dyn Cluster,
+        review: &Review<'_>,
+        again: &mut Again,
+    ) -> Result<Option<Mutated>, Refusal> {
         let changed = self.plug(cluster, review)?;
         let seen = review.seen_as(changed.as_ref().or(review.object), review.old_object);
-        let Some(by_webhooks) = self.mutate_by_webhooks(cluster, &seen).await? else {
-            return Ok(changed.map(|object| Mutated { object, by_webhooks: false }));
-        };
-        // What a webhook changed the plugins see once more.
-        let again = self.plug(cluster, &seen.with_object(&by_webhooks))?;
-        Ok(Some(Mutated { object: again.unwrap_or(by_webhooks), by_webhooks: true }))
+        let rewritten = self.rewrite(cluster, &seen, again).await?;
+        let is_rewritten = rewritten.is_some();
+        Ok(rewritten.or(changed).map(|object| Mutated { object, is_rewritten }))
     }
 
     /// What plugins make of the object, if they change it.
@@ -95,20 +140,42 @@ impl Admission {
         Ok(request.into_changed())
     }
 
-    async fn mutate_by_webhooks(
+    /// What policies and webhooks make of the object, or of the scale that the request is about.
+    async fn rewrite(
         &self,
         cluster: &dyn Cluster,
         review: &Review<'_>,
+        again: &mut Again,
     ) -> Result<Option<Value>, Refusal> {
-        if review.is_exempt() || !self.plugins.is_enabled(MUTATING_WEBHOOKS) {
+        if review.is_exempt() {
             return Ok(None);
         }
         let Some((object, paths)) = review.object.zip(review.call.scale()) else {
-            return webhook::mutate(cluster, review).await;
+            return self.rewrite_sent(cluster, review, again).await;
         };
         let (scale, old) = scales(paths, review);
-        let changed = webhook::mutate(cluster, &review.seen_as(scale.as_ref(), old.as_ref())).await?;
+        let changed =
+            self.rewrite_sent(cluster, &review.seen_as(scale.as_ref(), old.as_ref()), again).await?;
         Ok(changed.map(|scale| paths.with_scale(object, &scale)))
+    }
+
+    async fn rewrite_sent(
+        &self,
+        cluster: &dyn Cluster,
+        review: &Review<'_>,
+        again: &mut Again,
+    ) -> Result<Option<Value>, Refusal> {
+        let by_policies = if self.plugins.is_enabled(MUTATING_POLICIES) {
+            self.policies.mutate(cluster, review, &mut again.policies).await?
+        } else {
+            None
+        };
+        if !self.plugins.is_enabled(MUTATING_WEBHOOKS) {
+            return Ok(by_policies);
+        }
+        let seen = review.seen_as(by_policies.as_ref().or(review.object), review.old_object);
+        let by_webhooks = webhook::mutate(cluster, &seen, &mut again.webhooks).await?;
+        Ok(by_webhooks.or(by_policies))
     }
 
     /// Drops cached policies if a change at this storage key concerns them.

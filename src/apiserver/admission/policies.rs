@@ -1,14 +1,14 @@
-//! Stored ValidatingAdmissionPolicies and their bindings, compiled when they change and evaluated for every write.
+//! Stored admission policies and their bindings, compiled when they change and evaluated for every write.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use admit_policy::webhook::{Configuration, Kind};
 use admit_policy::{
-    Binding, Deadline, EvalOptions, Policy, PolicySet, check_mutating, check_mutating_binding,
+    Binding, Deadline, EvalOptions, Host, MutatingPolicy, Policy, PolicySet, Reinvocation,
 };
 use serde_json::{Value, json};
 
-use super::review::Review;
+use super::review::{Operation, Review};
 use super::{Cluster, from_files};
 use crate::objects::Objects;
 use crate::status::{Causes, Refusal, causes};
@@ -18,6 +18,9 @@ use crate::{interrupt, object};
 /// Where policies and bindings lie in the store.
 pub(crate) const POLICIES: &str = "validatingadmissionpolicies";
 pub(crate) const BINDINGS: &str = "validatingadmissionpolicybindings";
+/// The same of those that change objects.
+pub(crate) const MUTATING_POLICIES: &str = "mutatingadmissionpolicies";
+pub(crate) const MUTATING_BINDINGS: &str = "mutatingadmissionpolicybindings";
 
 #[derive(Debug, Default)]
 pub(crate) struct Policies {
@@ -27,7 +30,7 @@ pub(crate) struct Policies {
 impl Policies {
     /// Whether objects at this storage key are policies or bindings.
     pub(crate) fn concerns(storage_key: &str) -> bool {
-        storage_key == POLICIES || storage_key == BINDINGS
+        [POLICIES, BINDINGS, MUTATING_POLICIES, MUTATING_BINDINGS].contains(&storage_key)
     }
 
     /// Drops the compiled policies, because stored ones have changed; the next write compiles them again.
@@ -58,6 +61,36 @@ impl Policies {
         }
     }
 
+    /// What the policies that change objects make of the one that is to be written, if one of them does.
+    pub(super) async fn mutate(
+        &self,
+        cluster: &dyn Cluster,
+        review: &Review<'_>,
+        again: &mut Reinvocation,
+    ) -> Result<Option<Value>, Refusal> {
+        let set = self.current(cluster);
+        if review.operation == Operation::Delete || set.mutating_policies().next().is_none() {
+            return Ok(None);
+        }
+        // What has to be converted first makes them run once more, from where they began.
+        let run = || {
+            let mut again = again.clone();
+            let deadline = Some(Deadline::new(&interrupt::is_over));
+            let eval = EvalOptions { deadline, ..EvalOptions::default() };
+            let request = review.request()?;
+            let around = (&review.host(cluster) as &dyn Host, cluster.schemas());
+            let mutated = set.mutate(&request, around, &mut again, eval);
+            interrupt::checkpoint();
+            Ok::<_, Refusal>((mutated, again))
+        };
+        let (mutated, state) = review.call.conversions.provide(cluster, run).await?;
+        *again = state;
+        match mutated.denial {
+            None => Ok(mutated.object),
+            Some(denial) => Err(denial.status.into()),
+        }
+    }
+
     fn current(&self, objects: &dyn Objects) -> Arc<PolicySet> {
         if let Some(set) = &*self.compiled.read().unwrap_or_else(PoisonError::into_inner) {
             return Arc::clone(set);
@@ -72,9 +105,20 @@ impl Policies {
 
 fn compile(objects: &dyn Objects) -> PolicySet {
     let (policies, bindings) = from_files::decided_here(stored(objects, POLICIES), stored(objects, BINDINGS));
+    let (mutating, mutating_bindings) = from_files::decided_here(
+        stored(objects, MUTATING_POLICIES),
+        stored(objects, MUTATING_BINDINGS),
+    );
     PolicySet::new(
         policies.iter().filter_map(|policy| known(policy, Policy::compile_stored(policy))).collect(),
         bindings.iter().filter_map(|binding| known(binding, Binding::compile(binding))).collect(),
+    )
+    .mutating(
+        mutating.iter().filter_map(|policy| known(policy, MutatingPolicy::compile_stored(policy))).collect(),
+        mutating_bindings
+            .iter()
+            .filter_map(|binding| known(binding, Binding::compile_mutating(binding)))
+            .collect(),
     )
 }
 
@@ -104,8 +148,9 @@ pub(crate) fn validate(kind: &str, document: &Value, stored: Option<&Value>) -> 
         ("ValidatingAdmissionPolicy", None) => Policy::compile(document).err(),
         ("ValidatingAdmissionPolicy", Some(stored)) => Policy::compile_update(document, stored).err(),
         ("ValidatingAdmissionPolicyBinding", _) => Binding::compile(document).err(),
-        ("MutatingAdmissionPolicy", _) => check_mutating(document, stored).err(),
-        ("MutatingAdmissionPolicyBinding", _) => check_mutating_binding(document).err(),
+        ("MutatingAdmissionPolicy", None) => MutatingPolicy::compile(document).err(),
+        ("MutatingAdmissionPolicy", Some(stored)) => MutatingPolicy::compile_update(document, stored).err(),
+        ("MutatingAdmissionPolicyBinding", _) => Binding::compile_mutating(document).err(),
         ("ValidatingWebhookConfiguration", _) => webhooks(Kind::Validating),
         ("MutatingWebhookConfiguration", _) => webhooks(Kind::Mutating),
         _ => None,

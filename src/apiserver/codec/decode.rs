@@ -145,6 +145,20 @@ pub(crate) fn recheck(
     canonical(info, custom, value, None)
 }
 
+/// The same of a built-in kind that is sent to a subresource; none that is known is taken as it is.
+///
+/// # Errors
+/// What the value cannot be decoded for.
+pub(crate) fn recheck_kind(
+    (group, version, kind): (&str, &str, &str),
+    value: Value,
+) -> Result<Received, Unread> {
+    match tables().kind(group, version, kind) {
+        Some(id) => typed(id, value, None),
+        None => Ok(Received { object: value, strict: Vec::new(), emptied: Vec::new() }),
+    }
+}
+
 fn canonical(
     info: &ResourceInfo,
     custom: Option<&CustomVersion>,

@@ -5,6 +5,6 @@ mod literal;
 mod read;
 mod yaml;
 
-pub(crate) use decode::{receive, receive_kind, recheck, strict_refusal, unnamed};
+pub(crate) use decode::{receive, receive_kind, recheck, recheck_kind, strict_refusal, unnamed};
 pub(crate) use read::{Body, Format, MAX_BODY, Unread, parse};
 pub(crate) use yaml::strict_text as yaml_strict_text;

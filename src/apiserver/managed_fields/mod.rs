@@ -9,6 +9,7 @@
 //! Pure functions of the live object, the sent one and the time. Decoding, defaults, validation and storing are left to
 //! the registry.
 
+pub(crate) mod configuration;
 mod conflict;
 mod last_applied;
 pub mod managers;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use admit_policy::rbac::AccessRules;
+use admit_policy::{GroupVersionKind, Schemas, Unmade};
 use serde_json::Value;
 
 use super::Registry;
@@ -19,6 +20,29 @@ impl Cluster for Registry {
 
     fn access_rules(&self) -> Arc<AccessRules> {
         self.authorization.rules(self)
+    }
+
+    fn schemas(&self) -> &dyn Schemas {
+        self
+    }
+}
+
+impl Schemas for Registry {
+    fn serves(&self, kind: &GroupVersionKind) -> bool {
+        self.knows(kind)
+    }
+
+    fn merged(
+        &self,
+        kind: &GroupVersionKind,
+        live: &Value,
+        configuration: &Value,
+    ) -> Result<Value, Unmade> {
+        self.merge(kind, live, configuration)
+    }
+
+    fn settled(&self, kind: &GroupVersionKind, object: Value, strict: bool) -> Result<Value, Unmade> {
+        self.settle(kind, object, strict)
     }
 }
 

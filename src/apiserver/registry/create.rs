@@ -163,11 +163,11 @@ fn already_exists(call: &Call, name: &str, existing: &Value) -> Refusal {
     if object::is_terminating(existing) { refusal.prefixed("object is being deleted: ") } else { refusal }
 }
 
-/// An object that webhooks changed, in the form of one that a client sent.
+/// An object that plugins, policies or webhooks changed, in the form of one that a client sent.
 pub(super) fn remade(call: &Call, changed: Mutated) -> Result<Value, Refusal> {
     let received = recheck(&call.info, call.custom.as_deref(), changed.object);
     let received = received.map_err(|why| why.refusal(Refusal::internal))?;
-    if changed.by_webhooks {
+    if changed.is_rewritten {
         call.emptied.set(received.emptied);
     }
     let mut object = received.object;

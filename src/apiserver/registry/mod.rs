@@ -23,6 +23,7 @@ mod garbage_collector;
 mod get;
 mod kinds;
 mod list;
+mod mutations;
 mod patch;
 mod pod_subresources;
 mod policy_statuses;

@@ -52,8 +52,10 @@ impl Registry {
     /// What admission refuses.
     pub(crate) async fn connect(&self, call: &Call, name: &str, asked: &Value) -> Result<(), Refusal> {
         let review = Review::connect(call, name, asked);
-        self.mutate(&review).await?;
-        self.admit(&review).await
+        match self.mutate(&review).await? {
+            Some(changed) => self.admit(&review.with_object(&changed.object)).await,
+            None => self.admit(&review).await,
+        }
     }
 
     /// Deletes the pod `name` unless its disruption budget forbids it.

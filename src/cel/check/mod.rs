@@ -11,7 +11,7 @@ mod names;
 mod unchecked;
 mod unify;
 
-pub(crate) use names::{Environment, type_named};
+pub(crate) use names::{Environment, is_made, type_named};
 pub(crate) use unchecked::unchecked;
 
 use crate::diagnostic::CompileError;

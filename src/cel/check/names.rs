@@ -8,6 +8,7 @@ use crate::library::messages::Message;
 use crate::library::{Functions, Version, messages};
 use crate::syntax::{Ast, Expr, ExprId};
 use crate::types::{Type, parse_type};
+use crate::value::PATCH;
 
 /// What an expression may name.
 #[derive(Clone, Copy, Debug)]
@@ -69,12 +70,14 @@ const TYPES: [Named; 15] = [
     ("uint", Version(1, 0), || Type::Uint),
 ];
 
-/// The type of a JSON patch's operations.
-const PATCH: &str = "JSONPatch";
-
 /// Whether the name is of the object that a mutation makes, or of a part of it.
 fn is_object(name: &str) -> bool {
     name.strip_prefix("Object").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Whether the name is of something that mutations make, and no name of a message.
+pub(crate) fn is_made(name: &str) -> bool {
+    name == PATCH || is_object(name)
 }
 
 /// The fields of what a literal makes.

@@ -134,6 +134,9 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         match &qualifier.key {
             QualifierKey::Field(field) => {
                 let found = self.field(value, field)?;
+                if let (None, false, Value::Opaque(Opaque::Made(made))) = (found, may_be_absent, value) {
+                    return Ok(Some(made.unset(&field.name)));
+                }
                 present(found, may_be_absent, || Value::String(&field.name))
             }
             QualifierKey::Constant(constant) => self.keyed(value, &constant.value(), may_be_absent),
@@ -218,6 +221,10 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                 }
             }
             Value::Opaque(Opaque::Empty) => Err(no_such_field(key)),
+            Value::Opaque(Opaque::Made(made)) => match key {
+                Value::String(name) if made.has(name) => Ok(made.get(name)),
+                _ => Ok(None),
+            },
             Value::Null
             | Value::Bool(_)
             | Value::Int(_)

@@ -1,8 +1,8 @@
-//! Message literals: the values of their fields, which then are no message any more.
+//! Message literals: the values of their fields, which then are no message any more, and what mutations make.
 
 use crate::library::Context;
-use crate::plan::MessagePlan;
-use crate::value::{EvalError, Value};
+use crate::plan::{Makes, MessagePlan};
+use crate::value::{EvalError, Made, Value};
 
 use super::machine::{Machine, Outcome};
 use super::watch::Watch;
@@ -17,23 +17,27 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     }
 
     fn made(&mut self, plan: &'a MessagePlan) -> Outcome<'a> {
-        let mut set: Vec<(&'static str, Value<'a>)> = Vec::with_capacity(plan.fields.len());
+        let mut set: Vec<(&'a str, Value<'a>)> = Vec::with_capacity(plan.fields.len());
         for field in &plan.fields {
+            let name: &'a str = &field.field;
             let value = match (self.step(&field.value)?, field.is_optional) {
                 (Value::Optional(Some(&value)), true) | (value, false) => value,
                 (Value::Optional(None), true) => {
-                    set.retain(|(known, _)| *known != field.field);
+                    set.retain(|(known, _)| *known != name);
                     continue;
                 }
                 (value, true) => {
-                    let (field, value) = (field.field, value.go_text());
+                    let value = value.go_text();
                     let text =
-                        format!("cannot initialize optional entry '{field}' from non-optional value {value}");
+                        format!("cannot initialize optional entry '{name}' from non-optional value {value}");
                     return Err(EvalError::Other(text.into()));
                 }
             };
-            set.push((field.field, value));
+            set.push((name, value));
         }
-        plan.message.make(&Context { arena: self.cx.arena }, &set)
+        match &plan.makes {
+            Makes::Message(message) => message.make(&Context { arena: self.cx.arena }, &set),
+            Makes::Object(ty) => Made::value(self.cx.arena, ty, &set),
+        }
     }
 }

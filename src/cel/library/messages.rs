@@ -22,7 +22,7 @@ pub(crate) struct Message {
 /// The fields that an expression sets, in the order of the text; of several with one name the last counts.
 pub(crate) struct Fields<'f, 'a> {
     message: &'static str,
-    set: &'f [(&'static str, Value<'a>)],
+    set: &'f [(&'f str, Value<'a>)],
 }
 
 /// The message of a full name.
@@ -49,7 +49,7 @@ impl Message {
     pub(crate) fn make<'a>(
         &self,
         context: &Context<'a>,
-        set: &[(&'static str, Value<'a>)],
+        set: &[(&str, Value<'a>)],
     ) -> Result<Value<'a>, EvalError> {
         (self.make)(context, &Fields { message: self.name, set })
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::check::{CheckedAst, Reference, type_named};
+use crate::check::{CheckedAst, Reference, is_made, type_named};
 use crate::library::{Functions, messages};
 use crate::syntax::{Ast, Entry, Expr, ExprId, Literal};
 use crate::types::Type;
@@ -12,7 +12,7 @@ use crate::value::{Constant, ConstantEntries};
 
 use super::patterns::PatternSum;
 use super::{
-    Attribute, EntryPlan, Field, FieldPlan, ListPlan, Local, MessagePlan, Op, ProgramError, Root, Slot, Step,
+    Attribute, EntryPlan, Field, FieldPlan, ListPlan, Local, Makes, MessagePlan, Op, ProgramError, Root, Slot, Step,
 };
 
 /// What a plan may do ahead of evaluation.
@@ -95,18 +95,24 @@ impl<'p> Planner<'p> {
 
     /// The fields' values in the order of the text.
     fn message(&mut self, name: &str, entries: &[Entry]) -> Result<Op, ProgramError> {
-        let Some(message) = messages::message(name) else {
-            return Err(ProgramError::Invalid(format!("unknown type: {name}").into()));
+        let makes = match messages::message(name) {
+            Some(message) => Makes::Message(message),
+            // The checker has found it, so that it is offered here.
+            None if is_made(name) => Makes::Object(Type::Opaque(name.into())),
+            None => return Err(ProgramError::Invalid(format!("unknown type: {name}").into())),
         };
         let mut fields = Vec::with_capacity(entries.len());
         for entry in entries {
             let Expr::Literal(Literal::String(field)) = self.expr(entry.key)? else { continue };
-            let Some((field, _)) = message.field(field) else {
+            if let Makes::Message(message) = makes
+                && message.field(field).is_none()
+            {
                 return Err(ProgramError::Invalid(format!("no such field: {field}").into()));
-            };
-            fields.push(FieldPlan { field, value: self.step(entry.value)?, is_optional: entry.optional });
+            }
+            let (field, value) = (field.clone(), self.step(entry.value)?);
+            fields.push(FieldPlan { field, value, is_optional: entry.optional });
         }
-        Ok(Op::Message(Box::new(MessagePlan { message, fields: fields.into() })))
+        Ok(Op::Message(Box::new(MessagePlan { makes, fields: fields.into() })))
     }
 
     fn ident(&self, id: ExprId, name: &str) -> Result<Op, ProgramError> {
@@ -114,14 +120,16 @@ impl<'p> Planner<'p> {
             // cel-go knows messages only as such and not as values, and knows nothing by a name that only the checker has.
             let is_value = matches!(ty, Type::Duration | Type::Timestamp | Type::Opaque(_));
             let is_message = messages::message(name).is_some();
-            if is_message && !is_value || type_named(name.trim_start_matches('.')).is_none() {
+            let bare = name.trim_start_matches('.');
+            if is_message && !is_value || type_named(bare).is_none() && !is_made(bare) {
                 return Err(ProgramError::Invalid(format!("reference to undefined type: {name}").into()));
             }
             return Ok(Op::Constant(Constant::Type(ty.clone())));
         }
         // cel-go takes every name of a type for the name of that type, variables included.
         if self.checked.is_checked() && matches!(self.checked.type_of(id), Type::Type(_)) {
-            return match type_named(name) {
+            let made = || is_made(name).then(|| Type::Opaque(name.into()));
+            return match type_named(name).or_else(made) {
                 Some(ty) => Ok(Op::Constant(Constant::Type(ty))),
                 None => Err(ProgramError::Invalid(format!("reference to undefined type: {name}").into())),
             };

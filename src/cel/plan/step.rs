@@ -13,7 +13,7 @@ use crate::library::functions::Function;
 use crate::library::messages::Message;
 use crate::library::regex::GoRegex;
 use crate::syntax::ExprId;
-use crate::types::DeclType;
+use crate::types::{DeclType, Type};
 use crate::value::Constant;
 
 /// One node, with the expression it was made of.
@@ -228,14 +228,22 @@ pub(crate) struct EntryPlan {
 /// A message literal.
 #[derive(Debug)]
 pub(crate) struct MessagePlan {
-    pub(crate) message: &'static Message,
+    pub(crate) makes: Makes,
     pub(crate) fields: Box<[FieldPlan]>,
+}
+
+/// What a literal makes.
+#[derive(Debug)]
+pub(crate) enum Makes {
+    Message(&'static Message),
+    /// What mutations make, of this type.
+    Object(Type),
 }
 
 /// A field that a message literal sets.
 #[derive(Debug)]
 pub(crate) struct FieldPlan {
-    pub(crate) field: &'static str,
+    pub(crate) field: Box<str>,
     pub(crate) value: Step,
     pub(crate) is_optional: bool,
 }

@@ -30,7 +30,7 @@ impl<'a> Value<'a> {
         self.equal_in(Some(arena), other)
     }
 
-    fn equal_in(&self, arena: Arena<'a>, other: &Self) -> Result<bool, EvalError> {
+    pub(super) fn equal_in(&self, arena: Arena<'a>, other: &Self) -> Result<bool, EvalError> {
         Ok(match (self, other) {
             (Self::Null, Self::Null) => true,
             (Self::Null, _) | (_, Self::Null) => false,
@@ -56,6 +56,8 @@ impl<'a> Value<'a> {
                 (Some(a), Some(b)) => return a.equal_in(arena, b),
                 (a, b) => a.is_none() && b.is_none(),
             },
+            (Self::Opaque(Opaque::Made(a)), Self::Opaque(Opaque::Made(b))) => return a.is(b),
+            (Self::Opaque(Opaque::Made(_)), _) => false,
             (Self::Opaque(Opaque::Empty), other) => matches!(other, Self::Opaque(Opaque::Empty)),
             (Self::Opaque(a), Self::Opaque(b)) => return opaques(a, b),
             (

@@ -9,6 +9,7 @@
 //! | `view` | what a node of a document is through its declared type |
 //! | `equality`, `members`, `order` | `==` and the order of `<` and `sort`, across number types |
 //! | `convert` | JSON |
+//! | `made` | the objects and patches that mutations make |
 //! | `quantity`, `parsed` | quantities, URLs, versions, named formats |
 //! | [`authorization`] | checks of rights |
 //! | [`runtime_type`] | the type of a value |
@@ -23,6 +24,7 @@ mod equality;
 mod error;
 mod formats;
 mod list;
+mod made;
 mod map;
 mod members;
 mod order;
@@ -42,6 +44,8 @@ pub(crate) use entries::Entries;
 pub use entries::Indexed;
 pub use error::EvalError;
 pub use list::List;
+pub use made::Made;
+pub(crate) use made::PATCH;
 pub(crate) use map::object_field;
 pub use map::{HostMap, Map};
 pub(crate) use members::Identity;
@@ -111,7 +115,7 @@ pub enum Value<'a> {
     Opaque(Opaque<'a>),
 }
 
-/// Values of Kubernetes' libraries, and the one message that stays a message.
+/// Values of Kubernetes' libraries, what mutations make, and the one message that stays a message.
 #[derive(Clone, Copy, Debug)]
 pub enum Opaque<'a> {
     /// An IP address.
@@ -130,6 +134,8 @@ pub enum Opaque<'a> {
     Authorization(&'a Authorization<'a>),
     /// A `google.protobuf.Empty`, which has no fields.
     Empty,
+    /// An object, a part of one or a patch, as mutations make them.
+    Made(&'a Made<'a>),
 }
 
 /// Room for that many parts of a value; what goes beyond it may still fail to find room.

@@ -40,7 +40,7 @@ static DECISION: LazyLock<Type> = LazyLock::new(|| Type::Opaque("kubernetes.auth
 
 /// The type of a value.
 #[must_use]
-pub fn of(value: &Value<'_>) -> &'static Type {
+pub fn of<'a>(value: &Value<'a>) -> &'a Type {
     match value {
         Value::Null => &Type::Null,
         Value::Bool(_) => &Type::Bool,
@@ -59,7 +59,7 @@ pub fn of(value: &Value<'_>) -> &'static Type {
     }
 }
 
-fn of_opaque(value: &Opaque<'_>) -> &'static Type {
+fn of_opaque<'a>(value: &Opaque<'a>) -> &'a Type {
     match value {
         Opaque::Ip(_) => &IP,
         Opaque::Cidr(..) => &CIDR,
@@ -68,6 +68,7 @@ fn of_opaque(value: &Opaque<'_>) -> &'static Type {
         Opaque::Semver(_) => &SEMVER,
         Opaque::Format(_) => &FORMAT,
         Opaque::Empty => &EMPTY,
+        Opaque::Made(made) => made.ty(),
         Opaque::Authorization(value) => match value {
             Authorization::Authorizer(_) => &AUTHORIZER,
             Authorization::Path(..) => &PATH_CHECK,
@@ -80,6 +81,6 @@ fn of_opaque(value: &Opaque<'_>) -> &'static Type {
 
 /// The name of a value's type.
 #[must_use]
-pub fn name_of(value: &Value<'_>) -> &'static str {
+pub fn name_of<'a>(value: &Value<'a>) -> &'a str {
     name(of(value))
 }

@@ -54,7 +54,7 @@ impl Value<'_> {
 
     /// The Go type that cel-go holds the value in (`%T`).
     #[must_use]
-    pub(crate) const fn go_type(&self) -> &'static str {
+    pub(crate) fn go_type(&self) -> &'static str {
         match self {
             Self::Null => "types.Null",
             Self::Bool(_) => "types.Bool",
@@ -75,7 +75,7 @@ impl Value<'_> {
 }
 
 impl Opaque<'_> {
-    const fn go_type(&self) -> &'static str {
+    fn go_type(&self) -> &'static str {
         match self {
             Self::Ip(_) => "cel.IP",
             Self::Cidr(..) => "cel.CIDR",
@@ -84,6 +84,8 @@ impl Opaque<'_> {
             Self::Semver(_) => "cel.Semver",
             Self::Format(_) => "cel.Format",
             Self::Authorization(_) | Self::Empty => "ref.Val",
+            Self::Made(made) if made.type_name() == super::PATCH => "*mutation.JSONPatchVal",
+            Self::Made(_) => "*dynamic.ObjectVal",
         }
     }
 }

@@ -96,6 +96,8 @@ pub enum RulePath {
     ParamRef,
     Validation(usize),
     AuditAnnotation(usize),
+    /// Of a policy that changes objects.
+    Mutation(usize),
 }
 
 /// The verdict of one rule.
@@ -135,6 +137,7 @@ impl fmt::Display for RulePath {
             Self::ParamRef => f.write_str("spec.paramRef"),
             Self::Validation(index) => write!(f, "spec.validations[{index}]"),
             Self::AuditAnnotation(index) => write!(f, "spec.auditAnnotations[{index}]"),
+            Self::Mutation(index) => write!(f, "spec.mutations[{index}]"),
         }
     }
 }

@@ -164,7 +164,6 @@ fn placed(document: &Document, kind: &LoadErrorKind) -> LoadError {
             ..document.mistake(kind.to_string())
         },
         LoadErrorKind::NoKind
-        | LoadErrorKind::Mutating(_)
         | LoadErrorKind::Version(..)
         | LoadErrorKind::UnknownKind(_)
         | LoadErrorKind::NoSuchKind(..)

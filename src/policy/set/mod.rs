@@ -4,6 +4,7 @@ pub(crate) mod builtins;
 pub(crate) mod documents;
 mod index;
 pub(crate) mod load;
+mod mutating;
 mod strict;
 
 use std::collections::{HashMap, HashSet};
@@ -27,7 +28,8 @@ use crate::request::{GroupVersionKind, Request};
 use crate::set::builtins::Builtins;
 use crate::set::documents::Documents;
 use crate::set::index::{Candidate, Certainty, PolicyIndex};
-use crate::vap::{self, Binding, Missed, Policy};
+use crate::set::mutating::Mutating;
+use crate::vap::{self, Binding, Missed, MutatingPolicy, Policy};
 use crate::webhook::{Configuration, Kind};
 
 /// Compiled policies with their bindings, and the documents that they were loaded with. Compiled once and shared.
@@ -99,6 +101,7 @@ pub struct PolicySet {
     /// In order of name.
     policies: Vec<BoundPolicy>,
     index: PolicyIndex,
+    mutating: Mutating,
     documents: Documents,
 }
 
@@ -118,6 +121,8 @@ pub struct PolicySet {
 pub struct PolicySetBuilder {
     policies: Vec<Policy>,
     bindings: Vec<Binding>,
+    mutating: Vec<MutatingPolicy>,
+    mutating_bindings: Vec<Binding>,
     documents: Documents,
     /// Group and kind of the params of the policies.
     param_kinds: HashSet<(String, String)>,
@@ -137,8 +142,6 @@ pub enum LoadErrorKind {
     Field(FieldError),
     #[error("must have `apiVersion` and `kind`")]
     NoKind,
-    #[error("{0}: MutatingAdmissionPolicy is not supported: this set validates and does not change objects")]
-    Mutating(String),
     #[error("{0}: this version is not read, only {1}")]
     Version(String, &'static str),
     #[error("{0}: unknown field")]
@@ -177,7 +180,7 @@ impl PolicySet {
         // A policy that nothing binds decides nothing.
         let in_force = |bound: &BoundPolicy| !bound.bindings.is_empty();
         let index = PolicyIndex::of(policies.iter().map(|bound| in_force(bound).then_some(&bound.policy)));
-        Self { policies, index, documents: Documents::default() }
+        Self { policies, index, mutating: Mutating::default(), documents: Documents::default() }
     }
 
     /// A set to be filled document by document, as [`PolicySetBuilder`] shows.
@@ -285,11 +288,13 @@ impl PolicySet {
     /// Whether decisions ask for other objects of `kind`: Namespaces, roles and their bindings, and params, in whatever version.
     #[must_use]
     pub fn looks_up(&self, kind: &GroupVersionKind) -> bool {
-        let is_param = |(policy, _): (&Policy, &[Binding])| {
+        let is_param = |policy: &Policy| {
             let params = policy.param_kind.as_ref();
             params.is_some_and(|params| (&params.group, &params.kind) == (&kind.group, &kind.kind))
         };
-        is_of_any_set(kind) || self.policies().any(is_param)
+        is_of_any_set(kind)
+            || self.policies().any(|(policy, _)| is_param(policy))
+            || self.mutating_policies().any(|(policy, _)| is_param(policy.common()))
     }
 
     /// The policies, in order of name, each with its bindings.
@@ -357,9 +362,15 @@ impl PolicySetBuilder {
             "MutatingWebhookConfiguration" => {
                 Configuration::compile(Kind::Mutating, document).map_err(fields)?;
             }
-            "MutatingAdmissionPolicy" | "MutatingAdmissionPolicyBinding" => {
-                let name = document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-                return Err(vec![LoadErrorKind::Mutating(name.to_owned())]);
+            "MutatingAdmissionPolicy" => {
+                let policy =
+                    MutatingPolicy::compile_among(document, &mut self.patterns).map_err(fields)?;
+                let params = policy.common().param_kind.iter();
+                self.param_kinds.extend(params.map(|kind| (kind.group.clone(), kind.kind.clone())));
+                self.mutating.push(policy);
+            }
+            "MutatingAdmissionPolicyBinding" => {
+                self.mutating_bindings.push(Binding::compile_mutating(document).map_err(fields)?);
             }
             other => {
                 let unknown = format!("admissionregistration.k8s.io {other}");
@@ -388,7 +399,9 @@ impl PolicySetBuilder {
     }
 
     pub fn finish(self) -> PolicySet {
-        PolicySet { documents: self.documents, ..PolicySet::new(self.policies, self.bindings) }
+        let set = PolicySet::new(self.policies, self.bindings)
+            .mutating(self.mutating, self.mutating_bindings);
+        PolicySet { documents: self.documents, ..set }
     }
 }
 
@@ -417,7 +430,10 @@ fn read_version(kind: &GroupVersionKind) -> Result<(), Vec<LoadErrorKind>> {
     let read: &[&str] = match (kind.group.as_str(), kind.kind.as_str()) {
         (
             "admissionregistration.k8s.io",
-            "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding",
+            "ValidatingAdmissionPolicy"
+            | "ValidatingAdmissionPolicyBinding"
+            | "MutatingAdmissionPolicy"
+            | "MutatingAdmissionPolicyBinding",
         ) => &["v1", "v1beta1"],
         (
             "admissionregistration.k8s.io",

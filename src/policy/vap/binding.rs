@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicyBinding: where a policy applies, with which params, and what happens on failure.
+//! Bindings of both kinds of policies: where a policy applies, with which params, and what happens on failure.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -64,6 +64,25 @@ impl Binding {
         }
     }
 
+    /// Compiles the binding of a policy that mutates, which has no actions.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn compile_mutating(document: &Value) -> Result<Self, Vec<FieldError>> {
+        let mut errors = FieldErrors::default();
+        let read = Fields::of(document, "").and_then(|document| {
+            let name = configuration::name(&document, &mut errors)?;
+            let Target { policy_name, param_ref, match_resources } =
+                target(&document.object("spec")?, &mut errors)?;
+            Ok(Self { name: name.into(), policy_name, param_ref, match_resources, actions: Vec::new() })
+        });
+        match read {
+            Ok(binding) if errors.is_empty() => Ok(binding),
+            Ok(_) => Err(errors.into_vec()),
+            Err(error) => Err(vec![configuration::wrong_type(&error)]),
+        }
+    }
+
     fn decode(document: &Value, errors: &mut FieldErrors) -> Result<Self, DecodeError> {
         let document = Fields::of(document, "")?;
         let name = configuration::name(&document, errors)?;
@@ -75,14 +94,14 @@ impl Binding {
 }
 
 /// What bindings of either kind of policy say: of which policy, with which params, and where.
-pub(super) struct Target {
+struct Target {
     policy_name: String,
     param_ref: Option<ParamRef>,
     match_resources: Option<MatchResources>,
 }
 
 /// Reads what a binding is about.
-pub(super) fn target(spec: &Fields<'_>, errors: &mut FieldErrors) -> Result<Target, DecodeError> {
+fn target(spec: &Fields<'_>, errors: &mut FieldErrors) -> Result<Target, DecodeError> {
     let policy_name = spec.string("policyName")?;
     let path = spec.path_of("policyName");
     if policy_name.is_empty() {

@@ -229,7 +229,7 @@ fn truncated(mut value: String) -> String {
     value
 }
 
-fn param_name(param: &Value) -> String {
+pub(super) fn param_name(param: &Value) -> String {
     let part = |field: &str| {
         param
             .get("metadata")

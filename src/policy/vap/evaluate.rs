@@ -13,7 +13,7 @@ use crate::report::decision::{Reason, Skipped, Verdict};
 use crate::request::host::HostError;
 
 /// Runtime cost of all validations of one evaluation together.
-const BUDGET: u64 = 10_000_000;
+pub(super) const BUDGET: u64 = 10_000_000;
 /// Runtime cost of all match conditions of one evaluation together.
 const CONDITIONS_BUDGET: u64 = 2_500_000;
 /// Bytes that a message expression may give.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use admit_cel::{Env, Extra, Mode, PatternSum, Program, Slot, Type, Version};
+use admit_cel::{Checked, Env, Extra, Mode, PatternSum, Program, Slot, Type, Version};
 
 use super::types;
 use crate::deadline::checkpoint;
@@ -131,13 +131,7 @@ impl Compiler {
             .compile(text)
             .map_err(|error| CompileError::Invalid(format!("compilation failed: {error}")))?;
         role.check(checked.output_type())?;
-        let program = env.program_among(&checked, &mut self.patterns);
-        let program = program.map_err(|error| CompileError::Internal(error.to_string()))?;
-        let names = env.variables().map(Name::from_text).collect();
-        let uses_namespace = checked.uses_variable("namespaceObject");
-        let uses_request = checked.uses_variable("request");
-        let (path, text, output) = (path.to_owned(), text.to_owned(), checked.output_type().clone());
-        Ok(Expression { path, text, program, output, uses_namespace, uses_request, names })
+        self.programmed(&env, &checked, path, text)
     }
 
     /// The type of a stored expression on objects of the type `object`.
@@ -149,10 +143,16 @@ impl Compiler {
         Ok(checked.output_type().clone())
     }
 
-    /// Checks an expression that makes a patch. It has no program: nothing runs it.
-    pub(super) fn check_patch(&self, patch: Patch, text: &str) -> Result<(), CompileError> {
+    /// Compiles an expression that makes a patch.
+    pub(super) fn compile_patch(
+        &mut self,
+        patch: Patch,
+        mode: Mode,
+        path: &str,
+        text: &str,
+    ) -> Result<Expression, CompileError> {
         checkpoint();
-        let env = self.env(Role::Validation, Mode::New).with_library(Extra::JsonPatch).with_patch_types();
+        let env = self.env(Role::Validation, mode).with_library(Extra::JsonPatch).with_patch_types();
         let checked = env
             .compile(text)
             .map_err(|error| CompileError::Invalid(format!("compilation failed: {error}")))?;
@@ -162,11 +162,27 @@ impl Compiler {
             Patch::Operations => ("list(JSONPatch)", Type::List(named("JSONPatch").into())),
         };
         let found = checked.output_type();
-        if *found == wanted {
-            return Ok(());
+        if *found != wanted {
+            let found = found.with_full_names();
+            return Err(CompileError::Invalid(format!("must evaluate to {expected} but got {found}")));
         }
-        let found = found.with_full_names();
-        Err(CompileError::Invalid(format!("must evaluate to {expected} but got {found}")))
+        self.programmed(&env, &checked, path, text)
+    }
+
+    fn programmed(
+        &mut self,
+        env: &Env,
+        checked: &Checked,
+        path: &str,
+        text: &str,
+    ) -> Result<Expression, CompileError> {
+        let program = env.program_among(checked, &mut self.patterns);
+        let program = program.map_err(|error| CompileError::Internal(error.to_string()))?;
+        let names = env.variables().map(Name::from_text).collect();
+        let uses_namespace = checked.uses_variable("namespaceObject");
+        let uses_request = checked.uses_variable("request");
+        let (path, text, output) = (path.to_owned(), text.to_owned(), checked.output_type().clone());
+        Ok(Expression { path, text, program, output, uses_namespace, uses_request, names })
     }
 
     fn env(&self, role: Role, mode: Mode) -> Env {

@@ -1,4 +1,5 @@
-//! ValidatingAdmissionPolicies and their bindings: compiled and evaluated as in kube-apiserver.
+//! Admission policies and their bindings: compiled and evaluated as in kube-apiserver. Those that change objects are
+//! [`mutating`]'s; the rest of this module is about those that validate, and shared.
 //!
 //! ```text
 //! document ──Policy::compile──► Policy  ─┐
@@ -37,7 +38,8 @@ pub(crate) use self::decide::decide;
 pub use self::evaluate::ConditionsError;
 pub use self::missed::Missed;
 pub(crate) use self::missed::missed;
-pub use self::mutating::{check_mutating, check_mutating_binding};
+pub use self::mutating::{Mutated, MutatingPolicy, Reinvocation, Schemas, Unmade};
+pub(crate) use self::mutating::{Pass, mutate};
 pub use self::policy::{FailurePolicy, Policy};
 pub use self::session::{ExpressionError, OutOfBudget};
 pub(crate) use self::stored::Stored;

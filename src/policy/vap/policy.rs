@@ -179,6 +179,10 @@ impl Policy {
         self.beside_conditions().any(|expression| expression.uses_namespace)
     }
 
+    pub(super) fn has_conditions(&self) -> bool {
+        !self.conditions.is_empty()
+    }
+
     /// Whether some expression looks at `request`.
     pub(super) fn uses_request(&self) -> bool {
         self.conditions.iter().chain(self.beside_conditions()).any(|expression| expression.uses_request)
@@ -440,6 +444,11 @@ impl Reader {
                 None
             }
         }
+    }
+
+    /// The language of an expression.
+    pub(super) fn mode(&self, role: Role, text: &str) -> admit_cel::Mode {
+        self.stored.mode(role, text)
     }
 
     pub(super) fn invalid(&mut self, path: &str, value: &str, complaints: Vec<String>) {

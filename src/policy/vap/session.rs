@@ -77,13 +77,18 @@ impl<'a> Session<'a> {
         &mut self,
         expression: &'a Expression,
     ) -> Result<Result<Answer, ExpressionError>, OutOfBudget> {
+        Ok(self.value(expression)?.map(|value| Answer::of(&value)))
+    }
+
+    /// The value of `expression`, or why it has none.
+    pub(super) fn value(
+        &mut self,
+        expression: &'a Expression,
+    ) -> Result<Result<Value<'a>, ExpressionError>, OutOfBudget> {
         let (result, cost) = self.scope.run(expression);
         self.pay(self.scope.variables_cost.take())?;
         self.pay(cost)?;
-        Ok(match result {
-            Ok(value) => Ok(Answer::of(&value)),
-            Err(error) => Err(ExpressionError { expression: expression.text.clone(), error }),
-        })
+        Ok(result.map_err(|error| ExpressionError { expression: expression.text.clone(), error }))
     }
 
     fn pay(&mut self, cost: u64) -> Result<(), OutOfBudget> {

@@ -33,7 +33,9 @@ use crate::status::Refusal;
 
 pub(super) use self::request::Request;
 pub use self::selection::{AdmissionPlugins, PluginError};
-pub(super) use self::selection::{MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS};
+pub(super) use self::selection::{
+    MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS,
+};
 
 type Mutate = fn(&mut Request<'_>) -> Result<(), Refusal>;
 type Validate = fn(&Request<'_>) -> Result<(), Refusal>;

@@ -4,7 +4,7 @@ mod answer;
 mod hook;
 mod mutating;
 
-pub(super) use mutating::mutate;
+pub(super) use mutating::{Reinvocation, mutate};
 
 use std::borrow::Cow;
 

@@ -1,6 +1,7 @@
 //! Calls mutating webhooks one after the other, each with the object as those before it left it.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use admit_apimachinery::go;
 use admit_policy::matching::Matched;
@@ -16,30 +17,69 @@ use crate::admission::{Cluster, Review};
 use crate::conversion::version_of;
 use crate::status::Refusal;
 
+/// Which webhooks see the object again because it changed after them.
+#[derive(Debug, Default)]
+pub(in crate::admission) struct Reinvocation {
+    /// Asked, and to be asked again if the object changes after them.
+    invoked: HashSet<Key>,
+    again: HashSet<Key>,
+    /// The object as the last run left it.
+    output: Option<Value>,
+    is_second: bool,
+    is_wanted: bool,
+}
+
+/// The place of a webhook among all, and its name.
+type Key = (usize, String);
+
+impl Reinvocation {
+    /// Whether a webhook changed the object, so that the chain is to be run a second time.
+    pub(in crate::admission) fn is_wanted(&self) -> bool {
+        self.is_wanted && !self.is_second
+    }
+
+    pub(in crate::admission) fn begin_second(&mut self) {
+        self.is_second = true;
+    }
+
+    fn require(&mut self) {
+        self.again.extend(self.invoked.drain());
+    }
+}
+
 /// The object as the webhooks leave it; None when they leave it as it is.
 pub(in crate::admission) async fn mutate(
     cluster: &dyn Cluster,
     review: &Review<'_>,
+    again: &mut Reinvocation,
 ) -> Result<Option<Value>, Refusal> {
     let hooks = stored_hooks(cluster, Kind::Mutating);
     if hooks.is_empty() {
         return Ok(None);
     }
+    if again.is_second && again.output.as_ref() != review.object {
+        again.require();
+    }
     let asking = Asking { cluster, review };
     let mut object = review.object.cloned();
-    // Changes are counted, so that no state of the object is kept for each webhook.
-    let mut changes = 0_usize;
-    let mut seen = Vec::with_capacity(hooks.len());
-    for hook in &hooks {
-        let asked = asking.ask(hook, &mut object, &mut changes).await?;
-        seen.push((hook, asked.then_some(changes)));
-    }
-    // Who wants to be asked again about later changes is, once.
-    for (hook, left) in seen {
-        if hook.is_reinvoked() && left.is_some_and(|left| left != changes) {
-            asking.ask(hook, &mut object, &mut changes).await?;
+    for (at, hook) in hooks.iter().enumerate() {
+        let key = (at, hook.name().to_owned());
+        if again.is_second && !again.again.contains(&key) {
+            continue;
+        }
+        let mut changes = 0;
+        if !asking.ask(hook, &mut object, &mut changes).await? {
+            continue;
+        }
+        if changes > 0 {
+            again.require();
+            again.is_wanted = true;
+        }
+        if hook.is_reinvoked() {
+            again.invoked.insert(key);
         }
     }
+    again.output.clone_from(&object);
     Ok(object.filter(|object| Some(object) != review.object))
 }
 

@@ -3,6 +3,7 @@
 //! All operations but [`Typing::problems`] expect values that fit the schema, apart from duplicate items; one that
 //! does not is treated as a value without members.
 
+mod atomics;
 mod compare;
 mod emptied;
 mod go;

@@ -122,6 +122,11 @@ pub(super) fn default_stored(call: &Call, object: &mut Value) {
     }
 }
 
+/// Fills in what may be left out of a built-in object that is made anew, and has nothing empty in it.
+pub(super) fn default_unsent(info: &ResourceInfo, object: &mut Value) {
+    default_builtin(info, object);
+}
+
 /// Fills in what a client may leave out of a built-in object in another version.
 pub(super) fn default_as(version: &str, info: &ResourceInfo, object: &mut Value) {
     if let Some(default) = strategy(info).and_then(|strategy| strategy.default) {
@@ -288,9 +293,6 @@ pub(super) fn warnings(call: &Call, object: &Value, old: Option<&Value>) {
         for warning in of(object).into_iter().filter(|warning| !before.contains(warning)) {
             call.warnings.add(warning);
         }
-    }
-    if id(&call.info) == ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") {
-        call.warnings.add("this server stores MutatingAdmissionPolicies and does not run them");
     }
     if call.subresource.is_none()
         && let Some(warnings) = strategy(&call.info).and_then(|strategy| strategy.warnings)

@@ -187,6 +187,7 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::List(list) => list.is_empty(),
         Value::Map(map) => map.is_empty(),
         Value::Opaque(Opaque::Empty) => true,
+        Value::Opaque(Opaque::Made(made)) => made.fields().is_empty(),
         Value::Type(_) | Value::Optional(_) | Value::Opaque(_) => false,
     }
 }

@@ -68,9 +68,9 @@ pub(crate) enum ValueError {
     /// The clause does not take values of this type.
     Unsuited { rule: &'static str, type_name: String },
     /// Values of this type have no text within a list or a map.
-    NoText(&'static str),
+    NoText(String),
     /// Keys of this type have no text.
-    NoKeyText(&'static str),
+    NoKeyText(String),
     /// The bytes are no text.
     NotUtf8,
 }

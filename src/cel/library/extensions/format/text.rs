@@ -48,7 +48,7 @@ fn literal(value: &Value<'_>) -> Result<String, ValueError> {
         Value::Duration(_) => format!("duration({})", quote(&shown(value)?)),
         Value::Timestamp(_) => format!("timestamp({})", quote(&shown(value)?)),
         Value::Optional(_) | Value::Opaque(_) => {
-            return Err(ValueError::NoText(runtime_type::name_of(value)));
+            return Err(ValueError::NoText(runtime_type::name_of(value).to_owned()));
         }
         other => shown(other)?,
     })
@@ -66,7 +66,7 @@ fn map_literal(map: Map<'_>) -> Result<String, ValueError> {
         let key = match key {
             Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => literal(&key)?,
             other => {
-                return Err(ValueError::NoKeyText(runtime_type::name_of(&other)));
+                return Err(ValueError::NoKeyText(runtime_type::name_of(&other).to_owned()));
             }
         };
         entries.push((key, literal(&value)?));

@@ -1,96 +1,153 @@
-//! Validates MutatingAdmissionPolicies and their bindings, as kube-apiserver does before it stores them. They are not run.
+//! Compiles a MutatingAdmissionPolicy, with kube-apiserver's error messages about each field.
+
+use std::sync::Arc;
 
 use admit_apimachinery::field_error::{BadValue, FieldError};
-use admit_apimachinery::findings::FieldErrors;
+use admit_cel::PatternSum;
 use serde_json::Value;
 
-use super::binding;
-use super::expression::{CompileError, Patch};
-use super::policy::{FailurePolicy, Reader};
-use super::stored::Stored;
 use crate::read::decode::{DecodeError, Fields};
+use crate::report::recording;
 use crate::schema::metadata::configuration;
+use crate::vap::expression::{CompileError, Expression, Patch, Role};
+use crate::vap::policy::{FailurePolicy, Policy, Reader};
+use crate::vap::stored::Stored;
 
-/// What is wrong with a MutatingAdmissionPolicy, which replaces `stored` if there is one.
-///
-/// # Errors
-/// Everything that is wrong with it.
-///
-/// ```
-/// use admit_policy::check_mutating;
-/// use serde_json::json;
-///
-/// let policy = json!({
-///     "apiVersion": "admissionregistration.k8s.io/v1",
-///     "kind": "MutatingAdmissionPolicy",
-///     "metadata": {"name": "label"},
-///     "spec": {"matchConstraints": {}, "reinvocationPolicy": "Never", "mutations": []},
-/// });
-/// let errors = check_mutating(&policy, None).unwrap_err();
-/// assert!(errors.iter().any(|error| error.to_string().starts_with("spec.mutations: Required value")));
-/// ```
-pub fn check_mutating(document: &Value, stored: Option<&Value>) -> Result<(), Vec<FieldError>> {
-    let mut reader = Reader::knowing(stored.map_or(Stored::None, Stored::of_policy));
-    let read = reader.mutating_policy(document);
-    told(read, reader.errors)
+/// A compiled policy that changes objects.
+#[derive(Debug)]
+pub struct MutatingPolicy {
+    common: Policy,
+    pub(super) mutations: Vec<Mutation>,
+    /// `reinvocationPolicy: IfNeeded`.
+    pub(super) is_reinvoked: bool,
 }
 
-/// What is wrong with a MutatingAdmissionPolicyBinding.
-///
-/// # Errors
-/// Everything that is wrong with it.
-///
-/// ```
-/// use admit_policy::check_mutating_binding;
-/// use serde_json::json;
-///
-/// let binding = json!({
-///     "apiVersion": "admissionregistration.k8s.io/v1",
-///     "kind": "MutatingAdmissionPolicyBinding",
-///     "metadata": {"name": "label"},
-///     "spec": {"policyName": "label"},
-/// });
-/// assert_eq!(check_mutating_binding(&binding), Ok(()));
-/// ```
-pub fn check_mutating_binding(document: &Value) -> Result<(), Vec<FieldError>> {
-    let mut errors = FieldErrors::default();
-    let read = Fields::of(document, "").and_then(|document| {
-        configuration::name(&document, &mut errors)?;
-        binding::target(&document.object("spec")?, &mut errors).map(|_| ())
-    });
-    told(read, errors)
+#[derive(Debug)]
+pub(super) struct Mutation {
+    pub(super) patch: Patch,
+    pub(super) expression: Expression,
 }
 
-fn told(read: Result<(), DecodeError>, errors: FieldErrors) -> Result<(), Vec<FieldError>> {
-    match read {
-        Ok(()) if errors.is_empty() => Ok(()),
-        Ok(()) => Err(errors.into_vec()),
-        Err(error) => Err(vec![configuration::wrong_type(&error)]),
+impl MutatingPolicy {
+    /// Compiles a policy that is to be created.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn compile(document: &Value) -> Result<Self, Vec<FieldError>> {
+        Reader::default().compile_mutating(document)
+    }
+
+    /// Compiles a policy that is to be created, with the patterns of others that count together.
+    ///
+    /// # Errors
+    /// As of [`Self::compile`].
+    pub(crate) fn compile_among(
+        document: &Value,
+        patterns: &mut PatternSum,
+    ) -> Result<Self, Vec<FieldError>> {
+        let mut reader = Reader::default();
+        reader.compiler.count_with(std::mem::take(patterns));
+        let policy = reader.mutating_policy(document);
+        *patterns = std::mem::take(&mut reader.compiler).into_patterns();
+        reader.told(policy)
+    }
+
+    /// Compiles a policy that replaces `stored`; expressions of `stored` stay valid whatever they use.
+    ///
+    /// # Errors
+    /// As of [`Self::compile`].
+    pub fn compile_update(document: &Value, stored: &Value) -> Result<Self, Vec<FieldError>> {
+        Reader::knowing(Stored::of_policy(stored)).compile_mutating(document)
+    }
+
+    /// Compiles a policy read from where a server stores it.
+    ///
+    /// # Errors
+    /// As of [`Self::compile`].
+    pub fn compile_stored(document: &Value) -> Result<Self, Vec<FieldError>> {
+        Reader::knowing(Stored::All).compile_mutating(document)
+    }
+
+    /// What it shares with validating policies: its name, constraints, params, conditions and variables. It has no
+    /// validations.
+    #[must_use]
+    pub fn common(&self) -> &Policy {
+        &self.common
+    }
+
+    /// How many mutations it has.
+    #[must_use]
+    pub fn mutation_count(&self) -> usize {
+        self.mutations.len()
+    }
+
+    /// Every expression, in the order of the document.
+    #[must_use]
+    pub fn expressions(&self) -> Vec<recording::Expression<'_>> {
+        let own = self.mutations.iter().map(|mutation| recording::Expression {
+            id: self.common.id_of(&mutation.expression),
+            text: &mutation.expression.text,
+            program: &mutation.expression.program,
+        });
+        self.common.expressions().into_iter().chain(own).collect()
+    }
+
+    /// Whether the Namespace of a request can make a difference.
+    #[must_use]
+    pub fn uses_namespace(&self) -> bool {
+        let mut own = self.mutations.iter().map(|mutation| &mutation.expression);
+        self.common.uses_namespace() || own.any(|expression| expression.uses_namespace)
     }
 }
 
 impl Reader {
-    fn mutating_policy(&mut self, document: &Value) -> Result<(), DecodeError> {
+    fn compile_mutating(mut self, document: &Value) -> Result<MutatingPolicy, Vec<FieldError>> {
+        let policy = self.mutating_policy(document);
+        self.told(policy)
+    }
+
+    fn told<T>(self, read: Result<T, DecodeError>) -> Result<T, Vec<FieldError>> {
+        match read {
+            Ok(read) if self.errors.is_empty() => Ok(read),
+            Ok(_) => Err(self.errors.into_vec()),
+            Err(error) => Err(vec![configuration::wrong_type(&error)]),
+        }
+    }
+
+    fn mutating_policy(&mut self, document: &Value) -> Result<MutatingPolicy, DecodeError> {
         let document = Fields::of(document, "")?;
-        configuration::name(&document, &mut self.errors)?;
+        let name = configuration::name(&document, &mut self.errors)?;
         let spec = document.object("spec")?;
-        FailurePolicy::decode(&spec, &mut self.errors)?;
-        self.param_kind(&spec)?;
-        self.constraints(&spec)?;
+        let failure_policy = FailurePolicy::decode(&spec, &mut self.errors)?;
+        let param_kind = self.param_kind(&spec)?;
+        let constraints = self.constraints(&spec)?;
         self.mutated_operations(&spec)?;
-        self.conditions(&spec)?;
+        let conditions = self.conditions(&spec)?;
         // Those of a mutation are declared even where there are none.
         self.compiler.declare_variables();
-        self.variables(&spec)?;
-        let mutations = spec.objects("mutations")?;
-        if mutations.is_empty() {
+        let variables = self.variables(&spec)?;
+        let fields = spec.objects("mutations")?;
+        if fields.is_empty() {
             let detail = "mutations must contain at least one item";
             self.errors.push(FieldError::required(spec.path_of("mutations"), detail));
         }
-        for mutation in &mutations {
-            self.mutation(mutation)?;
+        let mut mutations = Vec::with_capacity(fields.len());
+        for mutation in &fields {
+            mutations.extend(self.mutation(mutation)?);
         }
-        self.reinvocation(&spec)
+        let is_reinvoked = self.reinvocation(&spec)?;
+        let common = Policy {
+            name: Arc::from(name),
+            failure_policy,
+            param_kind,
+            constraints,
+            conditions,
+            variable_names: variables.iter().map(|variable| variable.name.as_str().into()).collect(),
+            variables,
+            validations: Vec::new(),
+            audit_annotations: Vec::new(),
+        };
+        Ok(MutatingPolicy { common, mutations, is_reinvoked })
     }
 
     /// Nothing is mutated that goes away. Upstream leaves out of the path which rule it is.
@@ -109,7 +166,7 @@ impl Reader {
     }
 
     /// A mutation has the member that its type names, and no other.
-    fn mutation(&mut self, mutation: &Fields<'_>) -> Result<(), DecodeError> {
+    fn mutation(&mut self, mutation: &Fields<'_>) -> Result<Option<Mutation>, DecodeError> {
         let kind = mutation.string("patchType")?;
         let path = mutation.path_of("patchType");
         let (own, other, patch) = match kind.as_str() {
@@ -117,57 +174,60 @@ impl Reader {
             "JSONPatch" => ("jsonPatch", "applyConfiguration", Patch::Operations),
             "" => {
                 self.errors.push(FieldError::required(path, ""));
-                return Ok(());
+                return Ok(None);
             }
             _ => {
                 let supported = ["ApplyConfiguration", "JSONPatch"];
                 self.errors.push(FieldError::not_supported(path, BadValue::marshalled(&kind), supported));
-                return Ok(());
+                return Ok(None);
             }
         };
-        match mutation.optional_object(own)? {
+        let expression = match mutation.optional_object(own)? {
             Some(fields) => self.patch(&fields, patch)?,
             None => {
                 let detail = format!("must be specified when patchType is {kind}");
                 self.errors.push(FieldError::required(mutation.path_of(own), detail));
+                None
             }
-        }
+        };
         if mutation.optional_object(other)?.is_some() {
             let detail = format!("must not be specified when patchType is {kind}");
             let shown = format!("{{{other}}}");
             self.errors.push(FieldError::invalid(mutation.path_of(other), shown.as_str(), detail));
         }
-        Ok(())
+        Ok(expression.map(|expression| Mutation { patch, expression }))
     }
 
-    fn patch(&mut self, fields: &Fields<'_>, patch: Patch) -> Result<(), DecodeError> {
+    fn patch(&mut self, fields: &Fields<'_>, patch: Patch) -> Result<Option<Expression>, DecodeError> {
         let written = fields.string("expression")?;
         let (path, text) = (fields.path_of("expression"), written.trim());
         if text.is_empty() {
             self.errors.push(FieldError::required(path, ""));
-            return Ok(());
+            return Ok(None);
         }
-        match self.compiler.check_patch(patch, text) {
-            Ok(()) => {}
+        let mode = self.mode(Role::Validation, &written);
+        match self.compiler.compile_patch(patch, mode, &path, text) {
+            Ok(expression) => return Ok(Some(expression.written_as(&written))),
             Err(CompileError::Invalid(detail)) => {
                 self.errors.push(FieldError::invalid(path, text, detail));
             }
             Err(CompileError::Internal(detail)) => self.errors.push(FieldError::internal(path, detail)),
         }
-        Ok(())
+        Ok(None)
     }
 
-    fn reinvocation(&mut self, spec: &Fields<'_>) -> Result<(), DecodeError> {
+    fn reinvocation(&mut self, spec: &Fields<'_>) -> Result<bool, DecodeError> {
         let path = spec.path_of("reinvocationPolicy");
         match spec.string("reinvocationPolicy")?.as_str() {
             "" => self.errors.push(FieldError::required(path, "")),
-            "IfNeeded" | "Never" => {}
+            "IfNeeded" => return Ok(true),
+            "Never" => {}
             other => {
                 let shown = BadValue::marshalled(other);
                 self.errors.push(FieldError::not_supported(path, shown, ["IfNeeded", "Never"]));
             }
         }
-        Ok(())
+        Ok(false)
     }
 }
 
@@ -183,7 +243,7 @@ mod tests {
                 {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
             ]},
             "variables": [{"name": "a", "expression": "'x'"}], "mutations": [mutation]}});
-        let errors = check_mutating(&document, None).err().unwrap_or_default();
+        let errors = MutatingPolicy::compile(&document).err().unwrap_or_default();
         errors.iter().map(ToString::to_string).collect()
     }
 

@@ -1,0 +1,94 @@
+//! What policies that change objects ask of the kinds that are served: merging, decoding and defaults.
+
+use admit_policy::{GroupVersionKind, Reason, Status, StatusCause, StatusDetails, Unmade};
+use serde_json::Value;
+
+use super::{Registry, kinds};
+use crate::builtin::tables;
+use crate::codec::{recheck, recheck_kind};
+use crate::managed_fields::configuration::{merged, untyped};
+use crate::managed_fields::schema::builtin;
+use crate::managed_fields::typed::Typing;
+
+impl Registry {
+    /// Whether objects of the kind are served, or sent to what is served.
+    pub(super) fn knows(&self, kind: &GroupVersionKind) -> bool {
+        let GroupVersionKind { group, version, kind } = kind;
+        self.served().table.find_kind(group, version, kind).is_some()
+            || tables().kind(group, version, kind).is_some()
+    }
+
+    /// `live` with what a policy sets.
+    ///
+    /// # Errors
+    /// When the schema of the kind does not allow that.
+    pub(super) fn merge(
+        &self,
+        kind: &GroupVersionKind,
+        live: &Value,
+        configuration: &Value,
+    ) -> Result<Value, Unmade> {
+        let served = self.served();
+        let GroupVersionKind { group, version, kind } = kind;
+        let info = served.table.find_kind(group, version, kind);
+        let custom = info.filter(|info| !info.builtin).and_then(|info| served.custom_version(info));
+        let merge = |typing: Typing<'_>| merged(typing, live, configuration).map_err(Unmade::Failed);
+        match &custom {
+            Some(custom) => merge(Typing { schema: &custom.typing.0, root: custom.typing.1 }),
+            None => match typed(group, version, kind) {
+                Some(typing) => merge(typing),
+                None => Err(Unmade::Failed(untyped((group, version, kind)))),
+            },
+        }
+    }
+
+    /// An object that a policy changed, as it is read. What a definition does not know is dropped later, with what webhooks
+    /// set.
+    ///
+    /// # Errors
+    /// When it is none of its kind any longer; with `strict` also when it has fields that the kind has not.
+    pub(super) fn settle(
+        &self,
+        kind: &GroupVersionKind,
+        mut object: Value,
+        strict: bool,
+    ) -> Result<Value, Unmade> {
+        let served = self.served();
+        let GroupVersionKind { group, version, kind } = kind;
+        let info = served.table.find_kind(group, version, kind);
+        if let Some(custom) = info.filter(|info| !info.builtin).and_then(|info| served.custom_version(info)) {
+            custom.default(&mut object);
+            return Ok(object);
+        }
+        let read = match info {
+            Some(info) => recheck(info, None, object),
+            None => recheck_kind((group, version, kind), object),
+        };
+        let read = read.map_err(|why| unread(why.to_string(), strict))?;
+        if strict && !read.strict.is_empty() {
+            return Err(unread(format!("strict decoding error: {}", read.strict.join(", ")), true));
+        }
+        let mut object = read.object;
+        if let Some(info) = info {
+            kinds::default_unsent(info, &mut object);
+        }
+        Ok(object)
+    }
+}
+
+/// The type of a built-in kind of objects: options of streams are none.
+pub(super) fn typed(group: &str, version: &str, kind: &str) -> Option<Typing<'static>> {
+    let (schema, root) = builtin(group, version, kind).filter(|_| !kind.ends_with("Options"))?;
+    Some(Typing { schema, root })
+}
+
+/// What a patch makes that cannot be read is a fault of the server, whatever the failure policy is; what is merged is not.
+pub(super) fn unread(why: String, strict: bool) -> Unmade {
+    if !strict {
+        return Unmade::Failed(why);
+    }
+    let cause = StatusCause { reason: "".into(), message: why.clone(), field: String::new() };
+    let details = StatusDetails { causes: vec![cause], ..StatusDetails::default() };
+    let status = Status::new(Reason::InternalError, format!("Internal error occurred: {why}"));
+    Unmade::Refused(Box::new(status.with(details)))
+}

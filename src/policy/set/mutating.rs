@@ -1,0 +1,104 @@
+//! The policies of a set that change objects.
+
+use std::collections::HashMap;
+
+use crate::deadline::{Deadline, Interrupted};
+use crate::matching::{self, Matched};
+use crate::report::options::EvalOptions;
+use crate::request::Request;
+use crate::request::host::Host;
+use crate::set::PolicySet;
+use crate::set::index::{Candidate, Certainty, PolicyIndex};
+use crate::vap::{self, Binding, Mutated, MutatingPolicy, Pass, Reinvocation, Schemas};
+
+/// Policies with their bindings, in order of name, and an index of those that have any.
+#[derive(Debug, Default)]
+pub(crate) struct Mutating {
+    policies: Vec<(MutatingPolicy, Vec<Binding>)>,
+    index: PolicyIndex,
+}
+
+impl Mutating {
+    /// `policies`, each with those of `bindings` that name it.
+    pub(crate) fn new(mut policies: Vec<MutatingPolicy>, mut bindings: Vec<Binding>) -> Self {
+        policies.sort_by(|a, b| a.common().name.cmp(&b.common().name));
+        bindings.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut by_policy: HashMap<String, Vec<Binding>> = HashMap::new();
+        for binding in bindings {
+            by_policy.entry(binding.policy_name.clone()).or_default().push(binding);
+        }
+        let bound = |policy: MutatingPolicy| {
+            let bindings = by_policy.remove(&*policy.common().name).unwrap_or_default();
+            (policy, bindings)
+        };
+        let policies: Vec<_> = policies.into_iter().map(bound).collect();
+        let index = PolicyIndex::of(
+            policies.iter().map(|(policy, bindings)| (!bindings.is_empty()).then_some(policy.common())),
+        );
+        Self { policies, index }
+    }
+}
+
+impl PolicySet {
+    /// The same set with `policies` that change objects, each with those of `bindings` that name it.
+    #[must_use]
+    pub fn mutating(mut self, policies: Vec<MutatingPolicy>, bindings: Vec<Binding>) -> Self {
+        self.mutating = Mutating::new(policies, bindings);
+        self
+    }
+
+    /// The policies that change objects, in order of name, each with its bindings.
+    pub fn mutating_policies(&self) -> impl Iterator<Item = (&MutatingPolicy, &[Binding])> {
+        self.mutating.policies.iter().map(|(policy, bindings)| (policy, bindings.as_slice()))
+    }
+
+    /// Runs the policies that change the object of `request`, once. Where `reinvocation` then
+    /// [is wanted](Reinvocation::is_wanted), everybody who changes objects is to run a second time, on what came of it.
+    ///
+    /// There is nothing to change in a deletion.
+    pub fn mutate(
+        &self,
+        request: &Request<'_>,
+        (host, schemas): (&dyn Host, &dyn Schemas),
+        reinvocation: &mut Reinvocation,
+        eval: EvalOptions<'_>,
+    ) -> Mutated {
+        if matching::is_exempt(&request.kind) {
+            return Mutated::default();
+        }
+        let overdue = || eval.deadline.is_some_and(Deadline::has_passed);
+        let found = self.mutating.index.candidates(request, host).into_iter();
+        let candidates: Vec<_> = found
+            .filter_map(|Candidate { position, certainty }| {
+                let (policy, bindings) = self.mutating.policies.get(position)?;
+                let matched = match certainty {
+                    Certainty::Matches => Ok(Some(Matched::as_it_is(request))),
+                    Certainty::Open if overdue() => Err(Interrupted.into()),
+                    Certainty::Open => policy.common().constraints.matches(request, host),
+                };
+                Some((policy, bindings.as_slice(), matched))
+            })
+            .collect();
+        vap::mutate(&Pass { request, host, schemas, eval }, &candidates, reinvocation)
+    }
+
+    /// Runs them twice where that is wanted.
+    pub fn mutate_fully(
+        &self,
+        request: &Request<'_>,
+        around: (&dyn Host, &dyn Schemas),
+        eval: EvalOptions<'_>,
+    ) -> Mutated {
+        let mut reinvocation = Reinvocation::default();
+        let first = self.mutate(request, around, &mut reinvocation, eval);
+        if first.denial.is_some() || !reinvocation.is_wanted() {
+            return first;
+        }
+        reinvocation.begin_second();
+        let Mutated { object, mut outcomes, .. } = first;
+        let request = Request { object: object.clone().map(Into::into), ..request.clone() };
+        let second = self.mutate(&request, around, &mut reinvocation, eval);
+        outcomes.extend(second.outcomes);
+        Mutated { object: second.object.or(object), denial: second.denial, outcomes }
+    }
+}

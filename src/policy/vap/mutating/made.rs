@@ -1,0 +1,213 @@
+//! What the value of a mutation's expression is as JSON: the object that an `ApplyConfiguration` sets, and the value of
+//! an operation. The two convert differently, as in apiserver `pkg/cel/mutation`.
+
+use admit_apimachinery::go::{base64, quote};
+use admit_cel::{EvalError, Made, Map, Opaque, Value, runtime_type};
+use bumpalo::Bump;
+use serde_json::{Number, Value as Json};
+
+/// The greatest whole number below which a double holds every one; others are text in the JSON of a value.
+const MAX_EXACT: u64 = (1 << 53) - 1;
+
+/// The fields that an object sets.
+///
+/// # Errors
+/// When types are not named after the fields that hold them, and for what no object can hold.
+pub(super) fn object<'a>(made: &Made<'a>, arena: &'a Bump) -> Result<Json, String> {
+    named_by_fields(made, arena).map_err(|why| format!("type mismatch: {why}"))?;
+    let converted = fields(made, &mut String::new(), arena);
+    converted.map_err(|why| format!("error applying patch: failed to convert patch object to typed object: {why}"))
+}
+
+/// The value of an operation.
+///
+/// # Errors
+/// As of [`object`].
+pub(super) fn value<'a>(value: &Value<'a>, arena: &'a Bump) -> Result<Json, String> {
+    if let Value::Opaque(Opaque::Made(made)) = value {
+        named_by_fields(made, arena).map_err(|why| format!("type mismatch: {why}"))?;
+    }
+    plain(value, arena).map_err(|why| {
+        format!("JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}")
+    })
+}
+
+/// A value as protocol buffers write it as JSON.
+fn plain<'a>(value: &Value<'a>, arena: &'a Bump) -> Result<Json, String> {
+    Ok(match value {
+        Value::Int(i) if i.unsigned_abs() > MAX_EXACT => Json::from(i.to_string()),
+        Value::Uint(u) if *u > MAX_EXACT => Json::from(u.to_string()),
+        Value::Double(d) => double(*d)?,
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Uint(_)
+        | Value::String(_)
+        | Value::Bytes(_)
+        | Value::Duration(_)
+        | Value::Timestamp(_) => value.to_json(arena).map_err(|error| error.to_string())?,
+        Value::List(list) => {
+            let items = (0..list.len()).filter_map(|at| list.try_get(arena, at).transpose());
+            items.map(|item| plain(&item.map_err(told)?, arena)).collect::<Result<_, String>>()?
+        }
+        Value::Map(map) => {
+            members(*map, arena, |name, value| Ok((name.to_owned(), plain(&value, arena)?)))?
+        }
+        Value::Optional(Some(inner)) => plain(inner, arena)?,
+        Value::Optional(None) => return Err("optional.none() dereference".to_owned()),
+        Value::Opaque(Opaque::Made(made)) => fields(made, &mut String::new(), arena)?,
+        Value::Type(_) | Value::Opaque(_) => {
+            let name = runtime_type::name_of(value);
+            return Err(format!("type conversion error from '{name}' to '*structpb.Value'"));
+        }
+    })
+}
+
+fn fields<'a>(made: &Made<'a>, path: &mut String, arena: &'a Bump) -> Result<Json, String> {
+    let length = path.len();
+    let mut set = serde_json::Map::new();
+    for (name, value) in made.fields() {
+        path.push('.');
+        path.push_str(name);
+        set.insert((*name).to_owned(), field(value, path, arena)?);
+        path.truncate(length);
+    }
+    Ok(Json::Object(set))
+}
+
+/// A value that a field of an object holds: what Go has no JSON for there, no schema lets pass.
+fn field<'a>(value: &Value<'a>, path: &mut String, arena: &'a Bump) -> Result<Json, String> {
+    let length = path.len();
+    Ok(match value {
+        Value::Bool(flag) => Json::Bool(*flag),
+        Value::Int(i) => Json::from(*i),
+        Value::Uint(u) => Json::from(*u),
+        Value::Double(d) => double(*d)?,
+        Value::String(text) => Json::from(*text),
+        Value::Bytes(bytes) => Json::from(base64::encode(bytes)),
+        Value::List(list) => {
+            let mut items = Vec::with_capacity(list.len());
+            for at in 0..list.len() {
+                let Some(item) = list.try_get(arena, at).map_err(told)? else { continue };
+                path.push_str(&format!("[{at}]"));
+                items.push(field(&item, path, arena)?);
+                path.truncate(length);
+            }
+            // The items of a literal are taken as they are, and a literal inside it is no JSON.
+            if let Some(at) = all_literals(items.len(), |at| list.get(at)) {
+                return Err(unsuited(path, &format!("[{at}]"), list.get(at).as_ref()));
+            }
+            Json::Array(items)
+        }
+        Value::Map(map) => {
+            let computed = !matches!(map, Map::Document { .. });
+            members(*map, arena, |name, value| {
+                if computed && is_literal(&value) {
+                    return Err(unsuited(path, &format!(".{name}"), Some(&value)));
+                }
+                path.push('.');
+                path.push_str(name);
+                let converted = field(&value, path, arena);
+                path.truncate(length);
+                Ok((name.to_owned(), converted?))
+            })?
+        }
+        Value::Opaque(Opaque::Made(made)) => fields(made, path, arena)?,
+        Value::Null
+        | Value::Duration(_)
+        | Value::Timestamp(_)
+        | Value::Optional(_)
+        | Value::Type(_)
+        | Value::Opaque(_) => return Err(unsuited(path, "", Some(value))),
+    })
+}
+
+fn unsuited(path: &str, rest: &str, value: Option<&Value<'_>>) -> String {
+    let name = value.map_or("null_type", runtime_type::name_of);
+    format!("{path}{rest}: a value of type {name} cannot be set here")
+}
+
+fn is_literal(value: &Value<'_>) -> bool {
+    use admit_cel::List;
+    matches!(
+        value,
+        Value::Map(Map::Values(_) | Map::Indexed(_) | Map::Constant(_))
+            | Value::List(List::Values(_) | List::Constant(_))
+    )
+}
+
+/// The first item, where all of them are literals. What `+` joins is converted item by item and has others, mostly.
+fn all_literals<'a>(count: usize, item: impl Fn(usize) -> Option<Value<'a>>) -> Option<usize> {
+    let all = count > 0 && (0..count).all(|at| item(at).is_some_and(|item| is_literal(&item)));
+    all.then_some(0)
+}
+
+fn members<'a>(
+    map: Map<'a>,
+    arena: &'a Bump,
+    mut member: impl FnMut(&'a str, Value<'a>) -> Result<(String, Json), String>,
+) -> Result<Json, String> {
+    let mut set = serde_json::Map::new();
+    for (key, _) in map.iter() {
+        let Value::String(name) = key else {
+            let ty = runtime_type::name_of(&key);
+            return Err(format!("map key {} is of type {ty}, not string", quote(&key.preview(64))));
+        };
+        let Some(value) = map.try_get(arena, &key).map_err(told)? else { continue };
+        let (name, value) = member(name, value)?;
+        set.insert(name, value);
+    }
+    Ok(Json::Object(set))
+}
+
+/// A whole number is written without a fraction, as Go writes it.
+fn double(value: f64) -> Result<Json, String> {
+    const WHOLE: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() < WHOLE {
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole, and an i64 holds it")]
+        return Ok(Json::from(value as i64));
+    }
+    Number::from_f64(value).map(Json::Number).ok_or_else(|| format!("invalid number {value}"))
+}
+
+fn told(error: EvalError) -> String {
+    error.to_string()
+}
+
+/// Objects below a field are named after it: `Object.spec` in `spec`.
+fn named_by_fields<'a>(made: &Made<'a>, arena: &'a Bump) -> Result<(), String> {
+    let mut errors = Vec::new();
+    check_name(made, &mut made.type_name().to_owned(), arena, &mut errors);
+    if errors.is_empty() { Ok(()) } else { Err(errors.join("\n")) }
+}
+
+fn check_name<'a>(made: &Made<'a>, expected: &mut String, arena: &'a Bump, errors: &mut Vec<String>) {
+    let name = made.type_name();
+    if name != expected {
+        errors.push(format!(
+            "unexpected type name {}, expected {}, which matches field name path from root Object type",
+            quote(name),
+            quote(expected)
+        ));
+    }
+    let length = expected.len();
+    for (field, value) in made.fields() {
+        expected.push('.');
+        expected.push_str(field);
+        check_names(value, expected, arena, errors);
+        expected.truncate(length);
+    }
+}
+
+fn check_names<'a>(value: &Value<'a>, expected: &mut String, arena: &'a Bump, errors: &mut Vec<String>) {
+    match value {
+        Value::Opaque(Opaque::Made(made)) => check_name(made, expected, arena, errors),
+        Value::List(list) if is_literal(value) => {
+            list.iter().for_each(|item| check_names(&item, expected, arena, errors));
+        }
+        Value::Map(map) if is_literal(value) => {
+            map.iter().for_each(|(_, value)| check_names(&value, expected, arena, errors));
+        }
+        _ => {}
+    }
+}

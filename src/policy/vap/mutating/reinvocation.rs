@@ -1,0 +1,62 @@
+//! Which policies see an object again because it changed after them.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+/// What the policies did for one request so far. A chain of admission runs at most twice: the second time for those that
+/// want to see what was changed after them.
+#[derive(Clone, Debug, Default)]
+pub struct Reinvocation {
+    /// Run, and to be run again if the object changes after them.
+    invoked: HashSet<Key>,
+    again: HashSet<Key>,
+    /// The object as the last run left it.
+    output: Option<Value>,
+    is_second: bool,
+    is_wanted: bool,
+}
+
+/// Names of a policy and its binding, and namespace and name of the param.
+pub(super) type Key = (String, String, Option<(String, String)>);
+
+impl Reinvocation {
+    /// Whether somebody changed the object, so that the chain is to be run a second time.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.is_wanted && !self.is_second
+    }
+
+    /// From here on the second run goes on.
+    pub fn begin_second(&mut self) {
+        self.is_second = true;
+    }
+
+    pub(super) fn begin(&mut self, object: Option<&Value>) {
+        if self.is_second && self.output.as_ref() != object {
+            self.require();
+        }
+    }
+
+    pub(super) fn end(&mut self, object: Option<&Value>) {
+        self.output = object.cloned();
+    }
+
+    pub(super) fn is_left_out(&self, key: &Key) -> bool {
+        self.is_second && !self.again.contains(key)
+    }
+
+    /// Those that ran before are to run again.
+    pub(super) fn changed(&mut self) {
+        self.require();
+        self.is_wanted = true;
+    }
+
+    pub(super) fn ran(&mut self, key: Key) {
+        self.invoked.insert(key);
+    }
+
+    fn require(&mut self) {
+        self.again.extend(self.invoked.drain());
+    }
+}

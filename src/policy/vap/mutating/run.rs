@@ -1,0 +1,461 @@
+//! Runs the mutations of all policies on one request, one after the other, each on the object as those before left it.
+//!
+//! Which policies, bindings and params there are for a request is found out before the first of them runs, as upstream
+//! does. An error of one is told when all have run; only what no failure policy covers ends the run.
+
+use std::sync::Arc;
+
+use admit_cel::{List, Node, Opaque, Value as Cel};
+use bumpalo::Bump;
+use serde_json::Value;
+
+use super::made;
+use super::operations::{self, Operation};
+use super::policy::{MutatingPolicy, Mutation};
+use super::refusals::{denied, direct, internal, no_namespace, unserved};
+use super::reinvocation::{Key, Reinvocation};
+use super::schemas::{Schemas, Unmade};
+use crate::matching::{MatchError, Matched};
+use crate::report::decision::{
+    Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, RulePath, Skipped, Status, Verdict,
+};
+use crate::report::options::EvalOptions;
+use crate::request::host::{Host, HostError, Scope};
+use crate::request::{GroupVersionKind, Request};
+use crate::vap::authorizer::HostAuthorizer;
+use crate::vap::binding::Binding;
+use crate::vap::collector::{Collector, Workspace, param_name};
+use crate::vap::evaluate::{self, BUDGET, denies};
+use crate::vap::expression::Patch;
+use crate::vap::objects::node;
+use crate::vap::params::{self, Params};
+use crate::vap::policy::Policy;
+use crate::vap::request_value::{condition_request_value, request_value};
+use crate::vap::session::{Inputs, Session};
+
+/// What policies made of an object.
+#[derive(Clone, Debug, Default)]
+pub struct Mutated {
+    /// The object as they leave it, in the version of the request; none where no mutation was applied.
+    pub object: Option<Value>,
+    /// Present when the request is denied.
+    pub denial: Option<Denial>,
+    /// The result of each policy that matched, in the order in which they ran.
+    pub outcomes: Vec<PolicyOutcome>,
+}
+
+/// One run over a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pass<'a> {
+    pub(crate) request: &'a Request<'a>,
+    pub(crate) host: &'a dyn Host,
+    pub(crate) schemas: &'a dyn Schemas,
+    pub(crate) eval: EvalOptions<'a>,
+}
+
+/// A policy with one binding and one param.
+struct Invocation<'p> {
+    policy: &'p MutatingPolicy,
+    binding: &'p Binding,
+    matched: &'p Matched<'p>,
+    param: Option<Arc<Value>>,
+}
+
+/// A policy that may match, with its bindings and the form in which it sees the request.
+pub(crate) type Candidate<'p> = (&'p MutatingPolicy, &'p [Binding], Matching<'p>);
+type Matching<'p> = Result<Option<Matched<'p>>, MatchError>;
+
+/// The object in a version that some policy sees it in.
+struct Version {
+    kind: GroupVersionKind,
+    object: Option<Value>,
+    old: Option<Value>,
+    is_changed: bool,
+}
+
+/// Runs the policies; the object of the request is what others left.
+pub(crate) fn mutate(
+    pass: &Pass<'_>,
+    candidates: &[Candidate<'_>],
+    reinvocation: &mut Reinvocation,
+) -> Mutated {
+    let mut run = Run { pass, versions: Vec::new(), errors: Vec::new(), outcomes: Vec::new() };
+    let invocations = run.invocations(candidates);
+    let mut refused = None;
+    let mut object = None;
+    if !invocations.is_empty() {
+        let before = pass.request.object.as_ref().map(|object| object.value());
+        reinvocation.begin(before.as_deref());
+        match run.all(&invocations, reinvocation) {
+            Ok(made) => object = made,
+            Err(status) => refused = Some(status),
+        }
+        reinvocation.end(object.as_ref().or(before.as_deref()));
+    }
+    let denial = refused.map(|status| direct(*status)).or_else(|| denied(pass.request, &run.errors));
+    Mutated { object, denial, outcomes: run.outcomes }
+}
+
+struct Run<'r> {
+    pass: &'r Pass<'r>,
+    versions: Vec<Version>,
+    /// Those that deny, in the order in which they were met.
+    errors: Vec<(String, Option<Reason>)>,
+    outcomes: Vec<PolicyOutcome>,
+}
+
+impl<'r> Run<'r> {
+    fn invocations<'p>(&mut self, candidates: &'p [Candidate<'p>]) -> Vec<Invocation<'p>> {
+        let Pass { host, .. } = *self.pass;
+        let mut invocations = Vec::new();
+        for (policy, bindings, matched) in candidates.iter().filter(|(_, bindings, _)| !bindings.is_empty()) {
+            let common = policy.common();
+            let matched = match matched {
+                Ok(Some(matched)) => matched,
+                Ok(None) => continue,
+                Err(error) => {
+                    self.misconfigured(common, None, &error.to_string());
+                    continue;
+                }
+            };
+            let scope = match &common.param_kind {
+                None => None,
+                Some(kind) => match host.param_scope(kind) {
+                    Some(scope) => Some(scope),
+                    None => {
+                        let (version, kind) = (kind.api_version(), &kind.kind);
+                        let text = format!(
+                            "failed to find resource referenced by paramKind: '{version}, Kind={kind}'"
+                        );
+                        self.misconfigured(common, None, &text);
+                        continue;
+                    }
+                },
+            };
+            for binding in *bindings {
+                match self.bound(policy, binding, matched, scope) {
+                    Ok(found) => invocations.extend(found),
+                    Err((of_binding, text)) => {
+                        self.misconfigured(common, of_binding.then_some(binding), &text);
+                    }
+                }
+            }
+        }
+        invocations
+    }
+
+    /// The invocations of a binding; where they cannot be had, whether the binding is at fault, and why.
+    fn bound<'p>(
+        &mut self,
+        policy: &'p MutatingPolicy,
+        binding: &'p Binding,
+        matched: &'p Matched<'p>,
+        scope: Option<Scope>,
+    ) -> Result<Vec<Invocation<'p>>, (bool, String)> {
+        let Pass { request, host, .. } = *self.pass;
+        if let Some(resources) = &binding.match_resources {
+            let of_binding = resources.matches(request, host).map_err(|error| (true, error.to_string()))?;
+            if of_binding.is_none() {
+                return Ok(Vec::new());
+            }
+        }
+        self.version(matched).map_err(|error| (false, error.to_string()))?;
+        let params = params::collect(policy.common(), binding, scope, request, host);
+        Ok(match params.map_err(|error| (true, error.to_string()))? {
+            Params::Without => vec![Invocation { policy, binding, matched, param: None }],
+            Params::Each(params) => {
+                let with = |param| Invocation { policy, binding, matched, param: Some(param) };
+                params.into_iter().map(with).collect()
+            }
+        })
+    }
+
+    /// The place of the version in which a policy sees the objects.
+    fn version(&mut self, matched: &Matched<'_>) -> Result<usize, HostError> {
+        let Pass { request, host, .. } = *self.pass;
+        if let Some(at) = self.versions.iter().position(|version| version.kind == *matched.kind) {
+            return Ok(at);
+        }
+        let is_own = matched.is_as_it_is() || *matched.kind == request.kind;
+        let seen = |object: &Option<crate::read::object::Object<'_>>| match object {
+            Some(object) if is_own => Ok(Some(object.value().into_owned())),
+            Some(object) => host.convert(&object.value(), &matched.kind).map(Some),
+            None => Ok(None),
+        };
+        let (object, old) = (seen(&request.object)?, seen(&request.old_object)?);
+        self.versions.push(Version { kind: (*matched.kind).clone(), object, old, is_changed: false });
+        Ok(self.versions.len().saturating_sub(1))
+    }
+
+    /// Runs the invocations, and returns the object that they leave if they changed it.
+    fn all(
+        &mut self,
+        invocations: &[Invocation<'_>],
+        reinvocation: &mut Reinvocation,
+    ) -> Result<Option<Value>, Box<Status>> {
+        let Pass { request, host, .. } = *self.pass;
+        let workspace = Workspace::default();
+        let shared = Collector::new(request, host, &workspace);
+        let mut last = None;
+        for invocation in invocations {
+            let at = self.version(invocation.matched).map_err(|error| internal(&error.to_string()))?;
+            if self.invoke(invocation, at, &shared, reinvocation)? {
+                last = Some(at);
+            }
+        }
+        let Some(version) = last.and_then(|at| self.versions.get_mut(at)) else { return Ok(None) };
+        let Some(object) = version.object.take().filter(|_| version.is_changed) else { return Ok(None) };
+        reinvocation.changed();
+        if version.kind == request.kind {
+            return Ok(Some(object));
+        }
+        let converted = host.convert(&object, &request.kind);
+        converted.map(Some).map_err(|error| internal(&format!("failed to convert object: {error}")))
+    }
+
+    /// Runs the mutations of a policy, and returns whether it was their turn.
+    fn invoke(
+        &mut self,
+        invocation: &Invocation<'_>,
+        at: usize,
+        shared: &Collector<'_>,
+        reinvocation: &mut Reinvocation,
+    ) -> Result<bool, Box<Status>> {
+        let Invocation { policy, binding, param, .. } = invocation;
+        let common = policy.common();
+        let skipped = match self.conditions(invocation, at, shared) {
+            Ok(skipped) => skipped,
+            Err(why) => {
+                self.failed(invocation, &why, RulePath::Mutation(0));
+                return Ok(false);
+            }
+        };
+        let outcome = |rules, skipped| PolicyOutcome {
+            policy: Arc::clone(&common.name),
+            binding: Some(Arc::clone(&binding.name)),
+            param: param.as_deref().map(param_name),
+            skipped,
+            rules,
+        };
+        if skipped.is_some() {
+            self.outcomes.push(outcome(Vec::new(), skipped));
+            return Ok(false);
+        }
+        let key = key(invocation);
+        if reinvocation.is_left_out(&key) {
+            return Ok(false);
+        }
+        let before = self.versions.get(at).and_then(|version| version.object.clone());
+        let mut rules = Vec::with_capacity(policy.mutations.len());
+        for (index, mutation) in policy.mutations.iter().enumerate() {
+            if before.is_none() {
+                break;
+            }
+            let verdict = match self.apply(invocation, mutation, at, shared) {
+                Ok(object) => {
+                    if let Some(version) = self.versions.get_mut(at) {
+                        (version.object, version.is_changed) = (Some(object), true);
+                    }
+                    Verdict::Admitted
+                }
+                Err(Unmade::Refused(status)) => return Err(status),
+                Err(Unmade::Failed(message)) => {
+                    let denies = self.error(common, Some(binding), &message, Some(Reason::Invalid));
+                    Verdict::Errored { message, denies }
+                }
+            };
+            let enforced = enforced(&verdict);
+            rules.push(RuleOutcome { path: RulePath::Mutation(index), verdict, enforced });
+        }
+        self.outcomes.push(outcome(rules, None));
+        if before.as_ref() != self.versions.get(at).and_then(|version| version.object.as_ref()) {
+            reinvocation.changed();
+        }
+        if policy.is_reinvoked {
+            reinvocation.ran(key);
+        }
+        Ok(true)
+    }
+
+    fn conditions(
+        &self,
+        invocation: &Invocation<'_>,
+        at: usize,
+        shared: &Collector<'_>,
+    ) -> Result<Option<Skipped>, String> {
+        let Invocation { policy, matched, param, .. } = invocation;
+        if !policy.common().has_conditions() {
+            return Ok(None);
+        }
+        let (arena, request) = (Bump::new(), condition_request_value(self.pass.request, matched));
+        let authorizer = HostAuthorizer::new(self.pass.host, self.pass.request, shared.answers);
+        let inputs = self.inputs(at, &arena, (&request, param.as_deref()), Node::Null, &authorizer);
+        evaluate::conditions(policy.common(), inputs).map_err(|error| error.to_string())
+    }
+
+    /// What a mutation makes of the object.
+    fn apply(
+        &self,
+        invocation: &Invocation<'_>,
+        mutation: &Mutation,
+        at: usize,
+        shared: &Collector<'_>,
+    ) -> Result<Value, Unmade> {
+        let Invocation { policy, matched, param, .. } = invocation;
+        let Pass { schemas, request, host, .. } = *self.pass;
+        let Some(version) = self.versions.get(at) else { return Err(Unmade::Failed(String::new())) };
+        let object = version.object.as_ref().unwrap_or(&Value::Null);
+        if !schemas.serves(&version.kind) {
+            return Err(Unmade::Refused(unserved(&version.kind)));
+        }
+        let namespace = if policy.uses_namespace() { shared.namespace() } else { Ok(Node::Null) };
+        let namespace = namespace.map_err(|_| Unmade::Refused(no_namespace(&request.namespace)))?;
+        let (arena, seen) = (Bump::new(), request_value(request, matched));
+        let authorizer = HostAuthorizer::new(host, request, shared.answers);
+        let inputs = self.inputs(at, &arena, (&seen, param.as_deref()), namespace, &authorizer);
+        let mut session = Session::new(policy.common(), inputs, BUDGET);
+        let failed = |why: String| Unmade::Failed(why);
+        let value = session.value(&mutation.expression).map_err(|error| failed(error.to_string()))?;
+        let value = value.map_err(|error| failed(error.to_string()))?;
+        match (mutation.patch, value) {
+            (Patch::Object, Cel::Opaque(Opaque::Made(set))) => {
+                let mut set = made::object(set, &arena).map_err(failed)?;
+                for field in ["apiVersion", "kind"] {
+                    set[field] = object[field].clone();
+                }
+                let merged = schemas.merged(&version.kind, object, &set).map_err(|why| match why {
+                    Unmade::Failed(why) => Unmade::Failed(format!("error applying patch: {why}")),
+                    refused @ Unmade::Refused(_) => refused,
+                })?;
+                schemas.settled(&version.kind, merged, false)
+            }
+            (Patch::Operations, Cel::List(list)) => {
+                let operations = operations(list, &arena).map_err(failed)?;
+                let patched = operations::applied(object, &operations);
+                match patched.map_err(|why| failed(format!("JSON Patch: {why}")))? {
+                    Some(patched) => schemas.settled(&version.kind, patched, true),
+                    None => schemas.settled(&version.kind, object.clone(), false),
+                }
+            }
+            (_, other) => {
+                let ty = admit_cel::runtime_type::name_of(&other);
+                Err(failed(format!("unsupported return type: {ty}")))
+            }
+        }
+    }
+
+    fn inputs<'i>(
+        &'i self,
+        at: usize,
+        arena: &'i Bump,
+        (request, param): (&'i Value, Option<&'i Value>),
+        namespace: Node<'i>,
+        authorizer: &'i HostAuthorizer<'i>,
+    ) -> Inputs<'i> {
+        let version = self.versions.get(at);
+        Inputs {
+            arena,
+            object: node(version.and_then(|version| version.object.as_ref())),
+            old_object: node(version.and_then(|version| version.old.as_ref())),
+            request: Node::from_json(request),
+            condition_request: Node::from_json(request),
+            params: node(param),
+            namespace,
+            authorizer: Some(authorizer),
+            eval: self.pass.eval,
+        }
+    }
+
+    fn failed(&mut self, invocation: &Invocation<'_>, message: &str, path: RulePath) {
+        let Invocation { policy, binding, param, .. } = invocation;
+        let denies = self.error(policy.common(), Some(binding), message, Some(Reason::Invalid));
+        let verdict = Verdict::Errored { message: message.to_owned(), denies };
+        let enforced = enforced(&verdict);
+        self.outcomes.push(PolicyOutcome {
+            policy: Arc::clone(&policy.common().name),
+            binding: Some(Arc::clone(&binding.name)),
+            param: param.as_deref().map(param_name),
+            skipped: None,
+            rules: vec![RuleOutcome { path, verdict, enforced }],
+        });
+    }
+
+    fn misconfigured(&mut self, policy: &Policy, binding: Option<&Binding>, error: &str) {
+        let what = if binding.is_some() { "binding" } else { "policy" };
+        let message = format!("failed to configure {what}: {error}");
+        let denies = self.error(policy, binding, &message, None);
+        let verdict = Verdict::Errored { message, denies };
+        let enforced = enforced(&verdict);
+        let path = if binding.is_some() { RulePath::ParamRef } else { RulePath::MatchConstraints };
+        self.outcomes.push(PolicyOutcome {
+            policy: Arc::clone(&policy.name),
+            binding: binding.map(|binding| Arc::clone(&binding.name)),
+            param: None,
+            skipped: None,
+            rules: vec![RuleOutcome { path, verdict, enforced }],
+        });
+    }
+
+    /// Notes an error, and returns whether it denies.
+    fn error(
+        &mut self,
+        policy: &Policy,
+        binding: Option<&Binding>,
+        message: &str,
+        reason: Option<Reason>,
+    ) -> bool {
+        let denies = denies(policy);
+        if denies {
+            let told = match binding {
+                Some(binding) => format!(
+                    "policy '{}' with binding '{}' denied request: {message}",
+                    policy.name, binding.name
+                ),
+                None => format!("policy \"{}\" denied request: {message}", policy.name),
+            };
+            self.errors.push((told, reason));
+        }
+        denies
+    }
+}
+
+fn enforced(verdict: &Verdict) -> Vec<Enforcement> {
+    match verdict {
+        Verdict::Errored { denies: true, .. } => vec![Enforcement::Deny],
+        Verdict::Errored { denies: false, .. } | Verdict::Admitted | Verdict::Failed { .. } => Vec::new(),
+    }
+}
+
+fn key(invocation: &Invocation<'_>) -> Key {
+    let text = |param: &Value, field: &str| {
+        let pointer = param.get("metadata").and_then(|metadata| metadata.get(field));
+        pointer.and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let param = invocation.param.as_deref();
+    let param = param.map(|param| (text(param, "namespace"), text(param, "name")));
+    (invocation.policy.common().name.to_string(), invocation.binding.name.to_string(), param)
+}
+
+fn operations<'a>(list: List<'a>, arena: &'a Bump) -> Result<Vec<Operation>, String> {
+    let mut operations = Vec::with_capacity(list.len());
+    for item in list.iter() {
+        let Cel::Opaque(Opaque::Made(made)) = item else {
+            let ty = admit_cel::runtime_type::name_of(&item);
+            return Err(format!(
+                "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch, got element of {ty}"
+            ));
+        };
+        let text = |field: &str| match made.get(field) {
+            Some(Cel::String(text)) => text.to_owned(),
+            _ => String::new(),
+        };
+        let value = made.get("value").map(|value| made::value(&value, arena)).transpose()?;
+        operations.push(Operation {
+            op: text("op"),
+            path: text("path"),
+            from: text("from"),
+            value: value.unwrap_or_default(),
+        });
+    }
+    Ok(operations)
+}
