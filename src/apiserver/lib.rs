@@ -16,6 +16,7 @@
 //! | `interrupt` | when synchronous work has to stop | nothing of ours |
 //! | `emptied` | the empty lists and maps of an object that was sent | nothing of ours |
 //! | `digest` | the hashes that clients see | nothing of ours |
+//! | `housekeeping` | which controllers of kube-controller-manager run beside the server | nothing of ours |
 //! | `identity` | who sends a request | nothing of ours |
 //! | `logs` | where the logs of pods come from | nothing of ours |
 //! | `warning` | the texts of `Warning` headers | nothing of ours |
@@ -35,17 +36,17 @@
 //! | `discovery` | the documents that say what is served | digest, resources |
 //! | `openapi` | the documents that say what the fields are | builtin, clock, digest, discovery, resources |
 //! | `authentication` | the tokens of service accounts | identity |
-//! | `certificate` | the user of a client certificate | digest, identity |
-//! | `callout` | one request to a webhook | object, objects, store |
+//! | `certificate` | the user of a client certificate, and whether it is one that is known | digest, identity |
+//! | `callout` | one request to a webhook | certificate, object, objects, store |
 //! | `conversion` | custom resources in other versions, by webhook | callout, digest, object, objects, status, validation |
 //! | `served` | what is served, and the behaviour of custom kinds | conversion, interrupt, managed_fields, object, resources, status, store, table, warning |
 //! | `codec` | bodies to objects of a kind | builtin, emptied, object, resources, served, status |
 //! | `call` | one request to a resource, and its options | clock, conversion, emptied, identity, object, resources, served, status, store, warning |
 //! | `authorization` | who may do what | call, identity, object, objects, status, store |
 //! | `admission` | which writes are let in, and what webhooks make of them | call, callout, conversion, identity, interrupt, object, objects, resources, served, status, store |
-//! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, authentication, authorization, builtin, call, cel_types, clock, codec, conversion, discovery, emptied, identity, interrupt, kinds, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
+//! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, authentication, authorization, builtin, call, cel_types, clock, codec, conversion, discovery, emptied, housekeeping, identity, interrupt, kinds, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
 //! | `flowcontrol` | how much is done at a time, by user and in all | identity, interrupt, status |
-//! | `server` | what all requests share, and how it starts | admission, authentication, call, clock, conversion, emptied, flowcontrol, identity, logs, object, openapi, registry, status, store, warning |
+//! | `server` | what all requests share, and how it starts | admission, authentication, call, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, object, openapi, registry, status, store, warning |
 //! | `http` | paths, bodies, answers and connections | authorization, builtin, call, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, object, registry, resources, server, status, table, warning |
 
 mod admission;
@@ -63,6 +64,7 @@ mod digest;
 mod discovery;
 mod emptied;
 mod flowcontrol;
+mod housekeeping;
 mod http;
 mod identity;
 mod interrupt;
@@ -84,9 +86,12 @@ mod validation;
 mod warning;
 
 pub use admission::{AdmissionPlugins, PluginError};
-pub use authentication::{TokenKey, TokenKeyError};
+pub use authentication::{TokenKey, TokenKeyError, TokenPublicKey};
+pub use authorization::AuthorizationMode;
 pub use cel_types::BuiltinTypes;
+pub use certificate::{ClientCaError, client_verifier};
 pub use clock::Clock;
+pub use housekeeping::{Controllers, UnknownController};
 pub use http::serve::serve as serve_router;
 pub use identity::Identity;
 pub use logs::{LogError, LogOptions, LogStream, PodLogs};

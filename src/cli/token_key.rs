@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use admit_apimachinery::go;
 use admit_apiserver::TokenKey;
 
 use super::process::Fault;
@@ -20,20 +19,16 @@ pub(super) fn open(state_dir: &Path) -> Result<TokenKey, Fault> {
     let path = state_dir.join(FILE);
     match outside::text(&path, outside::MAX_PEM) {
         Ok(text) => {
-            let encoded: String = text.lines().filter(|line| !line.starts_with('-')).collect();
-            let key = go::json::bytes(&encoded).ok().and_then(|bytes| TokenKey::from_pkcs8(&bytes).ok());
-            key.ok_or_else(|| {
+            TokenKey::from_pem(&text).map_err(|error| {
                 let path = path.display();
                 Fault::usage(format!(
-                    "`{path}` holds no key; remove it, and a new one is made: tokens end with the old"
+                    "`{path}` holds no key ({error}); remove it, and a new one is made: tokens end with the old"
                 ))
             })
         }
         Err(error) if error.is_missing() => {
             let key = TokenKey::generate().map_err(Fault::internal)?;
-            let encoded = go::base64::encode(key.to_pkcs8());
-            let text = format!("-----BEGIN PRIVATE KEY-----\n{encoded}\n-----END PRIVATE KEY-----\n");
-            write_private(&path, &text).map_err(Fault::usage)?;
+            write_private(&path, &key.to_pem()).map_err(Fault::usage)?;
             Ok(key)
         }
         Err(error) => Err(Fault::usage(format!("`{}` cannot be read: {error}", path.display()))),
@@ -52,7 +47,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let made = open(folder.path()).expect("a new key");
         let again = open(folder.path()).expect("the same key");
-        assert_eq!(made.to_pkcs8(), again.to_pkcs8());
+        assert_eq!(made.to_pem(), again.to_pem());
         let path = folder.path().join(FILE);
         let mode = fs::metadata(&path).expect("a file").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

@@ -84,6 +84,11 @@ impl Admission {
         Self { plugins, policies: Policies::default() }
     }
 
+    /// The same for another cluster, with its compiled policies where those are `current`.
+    pub(crate) fn fork(&self, current: bool) -> Self {
+        Self { plugins: self.plugins.clone(), policies: self.policies.fork(current) }
+    }
+
     pub(crate) fn plugins(&self) -> &AdmissionPlugins {
         &self.plugins
     }

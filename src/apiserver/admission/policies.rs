@@ -38,6 +38,12 @@ impl Policies {
         *self.compiled.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
+    /// The same for another cluster, compiled anew unless this is `current`.
+    pub(super) fn fork(&self, current: bool) -> Self {
+        let compiled = self.compiled.read().unwrap_or_else(PoisonError::into_inner);
+        Self { compiled: RwLock::new(compiled.clone().filter(|_| current)) }
+    }
+
     pub(super) fn admit(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
         let set = self.current(cluster);
         if set.policies().next().is_none() {

@@ -2,9 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
-use super::key::{ALGORITHM, TokenKey, TokenKeyError};
+use super::key::{TokenKey, TokenKeyError, TokenPublicKey};
 use crate::identity::Identity;
 
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
@@ -13,8 +14,12 @@ const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 #[derive(Debug)]
 pub(crate) struct Issuer {
     pub(crate) key: TokenKey,
-    /// A URL: the name of this server among issuers, and the audience of tokens that name none.
-    pub(crate) name: String,
+    /// Tokens of further keys are believed too.
+    pub(crate) trusted: Vec<TokenPublicKey>,
+    /// URLs: the names of this server among issuers. Tokens are issued under the first.
+    pub(crate) names: Vec<String>,
+    /// By which audiences this server is meant; those of tokens that name none.
+    pub(crate) audiences: Vec<String>,
 }
 
 /// From when to when a token is good.
@@ -50,6 +55,23 @@ pub(crate) struct Issued {
 }
 
 impl Issuer {
+    /// The name under which tokens are issued.
+    pub(crate) fn name(&self) -> &str {
+        self.names.first().map_or("", String::as_str)
+    }
+
+    /// Whether a token for these audiences is one for this server.
+    pub(crate) fn is_meant(&self, audiences: &[String]) -> bool {
+        audiences.iter().any(|audience| self.audiences.contains(audience))
+    }
+
+    /// All keys that tokens are believed of, each once.
+    fn keys(&self) -> Vec<TokenPublicKey> {
+        let mut seen = BTreeSet::new();
+        let all = std::iter::once(self.key.public()).chain(self.trusted.iter().cloned());
+        all.filter(|key| seen.insert(key.0.id())).collect()
+    }
+
     /// # Errors
     /// The system has no random numbers.
     pub(crate) fn issue(
@@ -67,7 +89,7 @@ impl Issuer {
         let account = bindings.first().map_or("", |account| account.name.as_str());
         let from = life.from.as_second();
         self.key.sign(&json!({
-            "aud": audiences, "exp": life.end().as_second(), "iat": from, "iss": self.name,
+            "aud": audiences, "exp": life.end().as_second(), "iat": from, "iss": self.name(),
             "jti": Uuid::new_v4().to_string(), "kubernetes.io": objects, "nbf": from,
             "sub": username(namespace, account)
         }))
@@ -76,10 +98,13 @@ impl Issuer {
     /// The claims of `token`, if this server issued it and it is valid at `now`. Whether the object that it is bound
     /// to still exists is for the caller to check.
     pub(crate) fn read(&self, token: &str, now: Timestamp) -> Option<Issued> {
-        let claims = self.key.verified(token)?;
+        let claims = self.keys().iter().find_map(|key| key.0.verified(token))?;
         let number = |name: &str| claims.get(name).and_then(Value::as_i64);
         let now = now.as_second();
-        if claims.get("iss")?.as_str()? != self.name || number("exp")? <= now || number("nbf")? > now {
+        if !self.names.iter().any(|name| claims["iss"] == **name)
+            || number("exp")? <= now
+            || number("nbf")? > now
+        {
             return None;
         }
         let objects = claims.get("kubernetes.io")?;
@@ -100,15 +125,17 @@ impl Issuer {
 
     /// `/openid/v1/jwks`
     pub(crate) fn key_set(&self) -> Value {
-        json!({"keys": [self.key.public()]})
+        let keys: Vec<Value> = self.keys().iter().map(|key| key.0.to_value()).collect();
+        json!({ "keys": keys })
     }
 
     /// `/.well-known/openid-configuration`, as `host` is asked for it.
     pub(crate) fn configuration(&self, host: &str) -> Value {
+        let algorithms: BTreeSet<_> = self.keys().iter().map(|key| key.0.algorithm()).collect();
         json!({
-            "issuer": self.name, "jwks_uri": format!("https://{host}/openid/v1/jwks"),
+            "issuer": self.name(), "jwks_uri": format!("https://{host}/openid/v1/jwks"),
             "response_types_supported": ["id_token"], "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": [ALGORITHM]
+            "id_token_signing_alg_values_supported": algorithms
         })
     }
 }
@@ -142,9 +169,14 @@ fn groups(namespace: &str) -> [String; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::authentication::test_keys::{ED25519, FORMS};
 
     fn issuer() -> Issuer {
-        Issuer { key: TokenKey::generate().expect("a key"), name: "https://here".to_owned() }
+        named("https://here", TokenKey::generate().expect("a key"))
+    }
+
+    fn named(name: &str, key: TokenKey) -> Issuer {
+        Issuer { key, trusted: Vec::new(), names: vec![name.to_owned()], audiences: vec![name.to_owned()] }
     }
 
     #[test]
@@ -168,11 +200,42 @@ mod tests {
         );
         assert_eq!(issuer.read(&token, at(600)), None);
         assert_eq!(self::issuer().read(&token, at(1)), None, "another key");
-        let kept = TokenKey::from_pkcs8(issuer.key.to_pkcs8()).expect("the same key");
-        let elsewhere = Issuer { key: kept, name: "https://there".to_owned() };
+        let kept = TokenKey::from_pem(&issuer.key.to_pem()).expect("the same key");
+        let mut elsewhere = named("https://there", kept);
         assert_eq!(elsewhere.read(&token, at(1)), None, "another issuer");
+        elsewhere.names.push("https://here".to_owned());
+        assert!(elsewhere.read(&token, at(1)).is_some(), "one of its names");
         let forged = token.replacen('.', ".e30", 1);
         assert_eq!(issuer.read(&forged, at(1)), None);
-        assert_eq!(TokenKey::from_pkcs8(b"none").map(|_| ()), Err(TokenKeyError::Form));
+    }
+
+    #[test]
+    fn keys_are_read_in_all_their_forms() {
+        let at = Timestamp::UNIX_EPOCH;
+        let account = Binding { kind: "serviceaccount", name: "joe".to_owned(), uid: "u".to_owned() };
+        for (form, private, public) in FORMS {
+            let key = TokenKey::from_pem(private).expect(form);
+            assert_eq!(key.to_pem().trim(), private.trim(), "{form}");
+            let signing = named("https://here", key);
+            let life = Lifetime { from: at, seconds: 600 };
+            let bound = std::slice::from_ref(&account);
+            let token = signing.issue("ns", bound, &signing.audiences, life).expect("a token");
+            for text in [private, public] {
+                let trusted = TokenPublicKey::all_from_pem(text).expect(form);
+                let other = Issuer { trusted, ..issuer() };
+                assert!(other.read(&token, at).is_some(), "{form}: {text}");
+                assert_eq!(other.key_set()["keys"].as_array().map(Vec::len), Some(2), "{form}");
+            }
+            assert_eq!(issuer().read(&token, at), None, "{form}: by another key");
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_told() {
+        let why = |text: &str| TokenKey::from_pem(text).map(drop).expect_err("no key").to_string();
+        assert!(why("none").starts_with("data does not contain a valid RSA or ECDSA private key"));
+        assert!(why(ED25519).contains("is not supported; give an RSA key"), "{}", why(ED25519));
+        let public = TokenPublicKey::all_from_pem("").map(drop).expect_err("none").to_string();
+        assert!(public.starts_with("data does not contain any valid RSA or ECDSA public keys"));
     }
 }

@@ -1,92 +1,144 @@
-//! The key that service account tokens are signed with (ECDSA on P-256, `ES256`), and JSON Web Tokens in compact
-//! form.
+//! The keys of service account tokens: the one that signs them, and those that they are verified with. RSA (`RS256`) and
+//! ECDSA on P-256 and P-384 (`ES256`, `ES384`), in all PEM forms that kube-apiserver reads.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use ring::digest::{SHA256, digest};
+use std::fmt;
+use std::sync::Arc;
+
 use ring::rand::SystemRandom;
-use ring::signature::{
-    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _, UnparsedPublicKey,
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+use rustls::pki_types::pem::{PemObject as _, SectionKind};
+use rustls::pki_types::{
+    CertificateDer, PrivateKeyDer, PrivatePkcs1KeyDer, PrivatePkcs8KeyDer, PrivateSec1KeyDer,
 };
+use rustls::sign::SigningKey;
 use serde_json::{Value, json};
+use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-pub(super) const ALGORITHM: &str = "ES256";
-
-/// A coordinate of a point on P-256, in bytes.
-const COORDINATE: usize = 32;
+use super::jwt::{self, PublicKey};
 
 /// A key pair. Whoever has it can be every service account.
-#[derive(Debug)]
 pub struct TokenKey {
-    pair: EcdsaKeyPair,
-    pkcs8: Vec<u8>,
+    signer: Arc<dyn SigningKey>,
+    public: PublicKey,
+    kept: PrivateKeyDer<'static>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+/// The public half of a key: it verifies tokens that the other half signed.
+#[derive(Clone, Debug)]
+pub struct TokenPublicKey(pub(super) PublicKey);
+
+/// Why a key cannot be made or used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenKeyError {
     #[error("no random numbers for a key of service accounts' tokens")]
     Random,
-    #[error("not an ECDSA key on P-256 in PKCS #8 form")]
-    Form,
+    #[error("data does not contain a valid RSA or ECDSA private key: {0}")]
+    NoPrivateKey(String),
+    #[error("data does not contain any valid RSA or ECDSA public keys: {0}")]
+    NoPublicKey(String),
+    /// A key that kube-apiserver takes and this server does not.
+    #[error("{0} is not supported; give an RSA key of 2048 to 4096 bits, or an ECDSA key on P-256 or P-384")]
+    Unsupported(String),
 }
 
 impl TokenKey {
+    /// A new ECDSA key on P-256.
+    ///
     /// # Errors
     /// The system has no random numbers.
     pub fn generate() -> Result<Self, TokenKeyError> {
         let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
-        Self::from_pkcs8(made.map_err(|_| TokenKeyError::Random)?.as_ref())
+        let made = made.map_err(|_| TokenKeyError::Random)?;
+        Self::of(PrivatePkcs8KeyDer::from(made.as_ref().to_vec()).into())
     }
 
+    /// The first private key of a PEM file, in PKCS #1, PKCS #8 or SEC 1 form.
+    ///
     /// # Errors
-    /// The bytes are no such key.
-    pub fn from_pkcs8(pkcs8: &[u8]) -> Result<Self, TokenKeyError> {
-        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8, &SystemRandom::new());
-        Ok(Self { pair: pair.map_err(|_| TokenKeyError::Form)?, pkcs8: pkcs8.to_vec() })
+    /// There is none, or it is one that this server cannot use.
+    pub fn from_pem(text: &str) -> Result<Self, TokenKeyError> {
+        let key = PrivateKeyDer::from_pem_slice(text.as_bytes());
+        Self::of(key.map_err(|error| TokenKeyError::NoPrivateKey(error.to_string()))?)
+    }
+
+    fn of(kept: PrivateKeyDer<'static>) -> Result<Self, TokenKeyError> {
+        let signer = rustls::crypto::ring::sign::any_supported_type(&kept)
+            .map_err(|error| TokenKeyError::Unsupported(format!("this private key ({error})")))?;
+        let public = signer.public_key().and_then(|public| PublicKey::read(&public).ok());
+        let public = public.ok_or_else(|| {
+            TokenKeyError::Unsupported(format!("a key of the kind {:?}", signer.algorithm()))
+        })?;
+        Ok(Self { signer, public, kept })
     }
 
     /// The key as it is kept: secret.
     #[must_use]
-    pub fn to_pkcs8(&self) -> &[u8] {
-        &self.pkcs8
-    }
-
-    pub(super) fn sign(&self, claims: &Value) -> Result<String, TokenKeyError> {
-        let header = json!({"alg": ALGORITHM, "kid": self.id()});
-        let signed = [header, claims.clone()].map(|part| BASE64.encode(part.to_string())).join(".");
-        let signature = self.pair.sign(&SystemRandom::new(), signed.as_bytes());
-        Ok(format!("{signed}.{}", BASE64.encode(signature.map_err(|_| TokenKeyError::Random)?)))
-    }
-
-    /// The claims of a token that this key signed.
-    pub(super) fn verified(&self, token: &str) -> Option<Value> {
-        let (signed, signature) = token.rsplit_once('.')?;
-        let (header, claims) = signed.split_once('.')?;
-        let part = |text: &str| serde_json::from_slice::<Value>(&BASE64.decode(text).ok()?).ok();
-        let header = part(header)?;
-        if header.get("alg").and_then(Value::as_str) != Some(ALGORITHM) {
-            return None;
-        }
-        let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.pair.public_key().as_ref());
-        public.verify(signed.as_bytes(), &BASE64.decode(signature).ok()?).ok()?;
-        part(claims)
-    }
-
-    /// The public half as a JSON Web Key.
-    pub(super) fn public(&self) -> Value {
-        let point = self.pair.public_key().as_ref();
-        // An uncompressed point: a leading byte, then both coordinates.
-        let coordinate = |index: usize| {
-            let start = 1 + index * COORDINATE;
-            BASE64.encode(point.get(start..start + COORDINATE).unwrap_or_default())
+    pub fn to_pem(&self) -> String {
+        let label = match &self.kept {
+            PrivateKeyDer::Pkcs1(_) => "RSA PRIVATE KEY",
+            PrivateKeyDer::Sec1(_) => "EC PRIVATE KEY",
+            _ => "PRIVATE KEY",
         };
-        json!({
-            "use": "sig", "kty": "EC", "kid": self.id(), "crv": "P-256", "alg": ALGORITHM,
-            "x": coordinate(0), "y": coordinate(1)
-        })
+        let text = admit_apimachinery::go::base64::encode(self.kept.secret_der());
+        let lines: Vec<&str> =
+            text.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+        format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
     }
 
-    fn id(&self) -> String {
-        BASE64.encode(digest(&SHA256, self.pair.public_key().as_ref()))
+    /// The other half.
+    #[must_use]
+    pub fn public(&self) -> TokenPublicKey {
+        TokenPublicKey(self.public.clone())
     }
+
+    /// `claims` as a token in compact form.
+    pub(super) fn sign(&self, claims: &Value) -> Result<String, TokenKeyError> {
+        let header = json!({"alg": self.public.algorithm(), "kid": self.public.id()});
+        let signed = [header, claims.clone()].map(|part| jwt::encode(part.to_string())).join(".");
+        let signer = self.signer.choose_scheme(&[self.public.scheme()]);
+        let signature = signer.and_then(|signer| signer.sign(signed.as_bytes()).ok());
+        let signature = signature.and_then(|signature| self.public.compact(&signature));
+        Ok(format!("{signed}.{}", jwt::encode(signature.ok_or(TokenKeyError::Random)?)))
+    }
+}
+
+impl fmt::Debug for TokenKey {
+    /// Never shows the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenKey").field("id", &self.public.id()).finish_non_exhaustive()
+    }
+}
+
+impl TokenPublicKey {
+    /// All keys of a PEM file: public keys, those of certificates, and the public halves of private keys.
+    ///
+    /// # Errors
+    /// There is none, or one that this server cannot use.
+    pub fn all_from_pem(text: &str) -> Result<Vec<Self>, TokenKeyError> {
+        let mut found = Vec::new();
+        for section in <(SectionKind, Vec<u8>)>::pem_slice_iter(text.as_bytes()) {
+            let (kind, der) = section.map_err(|error| TokenKeyError::NoPublicKey(error.to_string()))?;
+            let private = |key: PrivateKeyDer<'static>| TokenKey::of(key).map(|key| key.public);
+            let public = match kind {
+                SectionKind::PublicKey => PublicKey::read(&der),
+                SectionKind::Certificate => of_certificate(&CertificateDer::from(der)),
+                SectionKind::RsaPrivateKey => private(PrivatePkcs1KeyDer::from(der).into()),
+                SectionKind::EcPrivateKey => private(PrivateSec1KeyDer::from(der).into()),
+                SectionKind::PrivateKey => private(PrivatePkcs8KeyDer::from(der).into()),
+                // Parameters and lists that stand beside keys.
+                _ => continue,
+            };
+            found.push(Self(public?));
+        }
+        if found.is_empty() {
+            return Err(TokenKeyError::NoPublicKey("no such section".to_owned()));
+        }
+        Ok(found)
+    }
+}
+
+fn of_certificate(der: &CertificateDer<'_>) -> Result<PublicKey, TokenKeyError> {
+    let (_, certificate) =
+        X509Certificate::from_der(der).map_err(|error| TokenKeyError::NoPublicKey(error.to_string()))?;
+    PublicKey::read(certificate.public_key().raw)
 }

@@ -3,7 +3,10 @@
 //! transport.
 
 mod claims;
+mod jwt;
 mod key;
+#[cfg(test)]
+mod test_keys;
 
 pub(crate) use self::claims::{Binding, Issued, Issuer, Lifetime};
-pub use self::key::{TokenKey, TokenKeyError};
+pub use self::key::{TokenKey, TokenKeyError, TokenPublicKey};

@@ -12,6 +12,7 @@ use admit_apimachinery::go;
 use admit_apimachinery::status::Reason;
 use admit_policy::rbac::AccessRules;
 use admit_policy::{Access, AccessAttributes};
+use serde_json::json;
 
 use crate::identity::Identity;
 use crate::objects::Objects;
@@ -29,10 +30,59 @@ const STORED: [(&str, &str); 4] = [
 /// Roles and bindings: read once as a whole, and then each one that changes.
 #[derive(Debug, Default)]
 pub(crate) struct Authorization {
+    mode: AuthorizationMode,
     rules: RwLock<Option<Arc<AccessRules>>>,
 }
 
+/// Who decides what a user may do, as `--authorization-mode` of kube-apiserver says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AuthorizationMode {
+    /// The roles and bindings that are stored.
+    #[default]
+    Rbac,
+    /// Everybody may do everything.
+    AlwaysAllow,
+}
+
+/// No role of a user's can have this name.
+const EVERYTHING: &str = "/";
+
+impl AuthorizationMode {
+    /// The rules that hold beside those that are stored.
+    fn rules(self) -> AccessRules {
+        let mut rules = AccessRules::default();
+        if self == Self::AlwaysAllow {
+            let all = json!(["*"]);
+            let metadata = json!({"name": EVERYTHING});
+            rules.insert(&json!({"kind": "ClusterRole", "metadata": metadata, "rules": [
+                {"apiGroups": all, "resources": all, "verbs": all}, {"nonResourceURLs": all, "verbs": all}
+            ]}));
+            let subject =
+                |name: &str| json!({"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": name});
+            rules.insert(&json!({"kind": "ClusterRoleBinding", "metadata": metadata,
+                "roleRef": {"kind": "ClusterRole", "apiGroup": "rbac.authorization.k8s.io", "name": EVERYTHING},
+                "subjects": [subject("system:authenticated"), subject("system:unauthenticated")]}));
+        }
+        rules
+    }
+}
+
 impl Authorization {
+    pub(crate) fn new(mode: AuthorizationMode) -> Self {
+        Self { mode, rules: RwLock::default() }
+    }
+
+    /// The same for another cluster, whose rules are read anew unless these are `current`.
+    pub(crate) fn fork(&self, current: bool) -> Self {
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        Self { mode: self.mode, rules: RwLock::new(rules.clone().filter(|_| current)) }
+    }
+
+    /// Has the rules read anew.
+    pub(crate) fn forget(&self) {
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Updates the rules after a write or removal at this key.
     pub(crate) fn written(&self, objects: &dyn Objects, key: &Key) {
         let Some((_, kind)) = STORED.iter().find(|(stored, _)| **stored == *key.resource) else { return };
@@ -52,7 +102,7 @@ impl Authorization {
         }
         // Held while reading, so that a change in between is not overwritten by what it replaced.
         let mut known = self.rules.write().unwrap_or_else(PoisonError::into_inner);
-        let mut rules = AccessRules::default();
+        let mut rules = self.mode.rules();
         for (key, _) in STORED {
             let mut insert = |kept: &Kept| rules.insert(&kept.object.values());
             if let Err(error) = objects.each_object(key, None, &mut insert) {
@@ -71,7 +121,11 @@ impl Authorization {
         user: &Identity,
         attributes: &AccessAttributes,
     ) -> Access {
-        self.rules(objects).authorize(&user.to_user(), attributes)
+        let access = self.rules(objects).authorize(&user.to_user(), attributes);
+        match self.mode {
+            AuthorizationMode::Rbac => access,
+            AuthorizationMode::AlwaysAllow => Access { reason: String::new(), ..access },
+        }
     }
 
     /// How many rules an answer about `user` may have to look at: in the namespace of a request, or in all of them.

@@ -9,7 +9,7 @@ mod trust;
 
 use std::time::Duration;
 
-use admit_apimachinery::go;
+use admit_apimachinery::go::{self, url};
 use admit_policy::webhook::{Client, Service};
 
 pub(crate) use client::post;
@@ -32,19 +32,61 @@ impl Callee {
 
     /// The URL as error messages name it.
     pub(crate) fn url(&self) -> String {
-        let seconds = self.timeout.as_secs();
-        match &self.client {
-            Client::Url(url) if url.contains('?') => format!("{url}&timeout={seconds}s"),
-            Client::Url(url) => format!("{url}?timeout={seconds}s"),
+        let (origin, path) = match &self.client {
+            Client::Url(text) => match url::parse(text) {
+                Ok(url) => (format!("{}://{}", url.scheme, url.host()), url.escaped_path()),
+                // Validation lets none in.
+                Err(_) => (text.clone(), String::new()),
+            },
             Client::Service(Service { namespace, name, port, path }) => {
-                let slash = if path.starts_with('/') { "" } else { "/" };
-                format!("https://{name}.{namespace}.svc:{port}{slash}{path}?timeout={seconds}s")
+                (format!("https://{name}.{namespace}.svc:{port}"), path.clone())
             }
-        }
+        };
+        format!("{origin}{}?timeout={}s", joined(&path), self.timeout.as_secs())
     }
 
     /// The error for a call that took too long.
     pub(crate) fn timed_out(&self) -> CalloutError {
         CalloutError::TimedOut { url: self.url() }
+    }
+}
+
+/// The path as client-go joins it: from one root, without empty segments, `.` and `..`, and without a slash at its end.
+fn joined(path: &str) -> String {
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    format!("/{}", segments.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_called_as_client_go_joins_them() {
+        let called = |url: &str| Callee::new(Client::Url(url.to_owned()), "", Duration::from_secs(10)).url();
+        for (url, path) in [
+            ("https://127.0.0.1:9443//validate-v1-pod", "/validate-v1-pod"),
+            ("https://127.0.0.1:9443/a//b/./../c/", "/a/c"),
+            ("https://127.0.0.1:9443/..", "/"),
+            ("https://127.0.0.1:9443", "/"),
+            ("https://127.0.0.1:9443/a?", "/a"),
+            ("https://127.0.0.1:9443/a%20b", "/a%20b"),
+        ] {
+            assert_eq!(called(url), format!("https://127.0.0.1:9443{path}?timeout=10s"), "{url}");
+        }
+        let service = |path: &str| {
+            let (name, namespace) = ("hook".to_owned(), "demo".to_owned());
+            let service = Service { name, namespace, path: path.to_owned(), port: 443 };
+            Callee::new(Client::Service(service), "", Duration::from_secs(1)).url()
+        };
+        assert_eq!(service(""), "https://hook.demo.svc:443/?timeout=1s");
+        assert_eq!(service("/convert/"), "https://hook.demo.svc:443/convert?timeout=1s");
     }
 }

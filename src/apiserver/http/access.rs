@@ -25,7 +25,13 @@ pub(super) fn identity(server: &Server, parts: &http::request::Parts) -> Result<
             let known = server.authenticated(&token);
             known.map(|known| known.identity).ok_or_else(Refusal::unauthorized)
         }
-        None => Ok(parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::admin)),
+        None => {
+            let found = parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::admin);
+            if !server.answers_anonymous() && found == Identity::anonymous() {
+                return Err(Refusal::unauthorized());
+            }
+            Ok(found)
+        }
     }
 }
 

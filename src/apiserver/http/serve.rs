@@ -17,7 +17,7 @@ impl Server {
         super::router(self.clone())
     }
 
-    /// Serves HTTPS until `shutdown` is ready. Client certificates are asked for and verified as `tls` says; a client
+    /// Serves HTTPS until `shutdown` is ready; all watches of the server end then. Client certificates are asked for and verified as `tls` says; a client
     /// without one is anonymous.
     ///
     /// # Errors
@@ -29,6 +29,11 @@ impl Server {
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<(), ServeError> {
         let places = Arc::clone(self.connections());
+        // Watches would go on for as long as anybody waits for them.
+        let shutdown = async {
+            shutdown.await;
+            self.end_watches();
+        };
         serve_in(places, self.router(), listener, tls, shutdown).await
     }
 }

@@ -1,5 +1,5 @@
 //! Streams a watch as a response: one event per line of JSON or per frame of protobuf, with bookmarks in between,
-//! until the watch's time is over.
+//! until the watch's time is over, or the server ends.
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures::stream;
 use http::{HeaderValue, header};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::accept::Form;
@@ -53,6 +54,8 @@ struct State {
     headers_sent: bool,
     next_bookmark: Instant,
     end: Instant,
+    /// Whether the server ends.
+    ending: watch::Receiver<bool>,
     /// Nothing follows.
     over: bool,
 }
@@ -76,6 +79,7 @@ pub(super) fn respond(
         headers_sent: false,
         next_bookmark: now + life.saturating_sub(BOOKMARK_BEFORE_END).min(BOOKMARK_EVERY),
         end: now + life,
+        ending: server.ending(),
         over: false,
     };
     // A life shorter than the last bookmark's lead has none, and one as long as that none beside the one that ends the state.
@@ -96,6 +100,14 @@ pub(super) fn respond(
     response
 }
 
+/// Returns when the server ends.
+async fn ended(ending: &mut watch::Receiver<bool>) {
+    if ending.wait_for(|ends| *ends).await.is_err() {
+        // Whoever could say so is gone: the life of the watch decides.
+        std::future::pending().await
+    }
+}
+
 fn default_life() -> Duration {
     let byte = uuid::Uuid::new_v4().as_bytes().first().copied().unwrap_or(0);
     DEFAULT_LIFE + DEFAULT_LIFE.mul_f32(f32::from(byte) / 256.0)
@@ -109,6 +121,7 @@ impl State {
                     tokio::select! {
                         biased;
                         () = sleep_until(self.end) => return None,
+                        () = ended(&mut self.ending) => return None,
                         TooSlow = self.ticket.too_slow() => return Some(self.last_words()),
                         () = self.watching.convert(self.server.registry()) => {}
                     }
@@ -117,6 +130,7 @@ impl State {
                 let room = tokio::select! {
                     room = self.ticket.room(bytes.max(CHUNK)) => room,
                     () = sleep_until(self.end) => return None,
+                    () = ended(&mut self.ending) => return None,
                 };
                 let Ok(room) = room else { return Some(self.last_words()) };
                 let text = self.chunk();
@@ -133,6 +147,7 @@ impl State {
             tokio::select! {
                 biased;
                 () = sleep_until(self.end) => return None,
+                () = ended(&mut self.ending) => return None,
                 TooSlow = self.ticket.too_slow() => return Some(self.last_words()),
                 () = sleep_until(self.next_bookmark), if self.bookmarks => return Some(self.bookmark()),
                 () = self.watching.changed() => {}

@@ -91,6 +91,13 @@ impl OpenApi {
         Self { clock, ..Self::default() }
     }
 
+    /// The same, to be kept for another server: documents are shared.
+    pub(crate) fn fork(&self) -> Self {
+        let documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let second = self.second.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self { clock: self.clock.clone(), documents: Mutex::new(documents), second: Mutex::new(second) }
+    }
+
     /// Answers `GET` of a path below `/openapi`; `None` means 404.
     #[must_use]
     pub fn handle(

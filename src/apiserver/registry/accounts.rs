@@ -30,7 +30,7 @@ const ABOUT_ROOT_CA: &str = "Contains a CA bundle that can be used to verify the
 const MANAGER: &str = "kube-controller-manager";
 
 /// Which of them are made.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Accounts {
     on: bool,
     root_ca: Option<String>,
@@ -48,13 +48,13 @@ impl Accounts {
             let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
                 "metadata": {"name": ACCOUNT, "namespace": namespace}});
             objects.push((ACCOUNTS, ACCOUNT, account, "service-account-controller"));
-            if let Some(certificate) = &self.root_ca {
-                let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
-                    "name": ROOT_CA, "namespace": namespace,
-                    "annotations": {"kubernetes.io/description": ABOUT_ROOT_CA},
-                }, "data": {"ca.crt": certificate}});
-                objects.push((MAPS, ROOT_CA, map, "root-ca-cert-publisher"));
-            }
+        }
+        if let Some(certificate) = &self.root_ca {
+            let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+                "name": ROOT_CA, "namespace": namespace,
+                "annotations": {"kubernetes.io/description": ABOUT_ROOT_CA},
+            }, "data": {"ca.crt": certificate}});
+            objects.push((MAPS, ROOT_CA, map, "root-ca-cert-publisher"));
         }
         objects
     }

@@ -42,11 +42,18 @@ pub struct FromFile {
 #[derive(Debug, Default)]
 pub(super) struct FromFiles(Mutex<State>);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct State {
     wanted: Vec<FromFile>,
     /// Storage keys and names that objects of clients have.
     hidden: HashSet<(&'static str, String)>,
+}
+
+impl FromFiles {
+    /// The same, to be changed on its own.
+    pub(super) async fn fork(&self) -> Self {
+        Self(Mutex::new(self.0.lock().await.clone()))
+    }
 }
 
 /// What became of an object that is to be shown.

@@ -57,6 +57,7 @@ use crate::admission::Admission;
 use crate::authorization::Authorization;
 use crate::clock::Clock;
 use crate::conversion::Counts;
+use crate::housekeeping::{self, Controllers};
 use crate::served::Served;
 use crate::status::Refusal;
 use crate::store::{Kept, Store, StoreError};
@@ -90,30 +91,71 @@ pub(crate) struct Registry {
     accounts: Accounts,
     quotas: Quotas,
     allotments: Allotments,
+    pub(crate) controllers: Controllers,
+}
+
+/// What a registry is made with.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) admission: Admission,
+    pub(crate) authorization: Authorization,
+    /// Those that were asked for; else all, and accounts are made as long as the plugin is on that wants them.
+    pub(crate) controllers: Option<Controllers>,
+    pub(crate) root_ca: Option<String>,
+    pub(crate) network: ServiceNetwork,
 }
 
 impl Registry {
     #[must_use]
-    pub(crate) fn new(
-        store: Store,
-        clock: Clock,
-        admission: Admission,
-        root_ca: Option<String>,
-        network: ServiceNetwork,
-    ) -> Self {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { store, clock, admission, authorization, controllers, root_ca, network } = parts;
         let served = RwLock::new(Arc::new(Served::builtin()));
+        let plugins = admission.plugins();
+        let asked = |name: &str| match &controllers {
+            Some(asked) => asked.runs(name),
+            None => plugins.is_enabled("ServiceAccount"),
+        };
         Self {
             store,
             clock,
             served,
-            accounts: Accounts::new(admission.plugins().is_enabled("ServiceAccount"), root_ca),
-            quotas: Quotas::new(admission.plugins().is_enabled("ResourceQuota")),
+            accounts: Accounts::new(
+                asked(housekeeping::ACCOUNTS),
+                root_ca.filter(|_| asked(housekeeping::ROOT_CA)),
+            ),
+            quotas: Quotas::new(plugins.is_enabled("ResourceQuota")),
             allotments: Allotments::new(network),
             admission,
-            authorization: Authorization::default(),
+            authorization,
             converted: Arc::default(),
             collector: Collector::default(),
             from_files: FromFiles::default(),
+            controllers: controllers.unwrap_or_else(Controllers::all),
+        }
+    }
+
+    /// A registry of its own over a fork of the store. It shares what was made of the stored objects (served kinds, rules,
+    /// policies), until one of the two changes them.
+    ///
+    /// `quiet`: whether nothing is being written meanwhile. Otherwise all that is made anew: a write may be stored that did
+    /// not get further yet.
+    pub(crate) async fn fork(&self, store: Store, quiet: bool) -> Self {
+        let from_files = self.from_files.fork().await;
+        Self {
+            store,
+            clock: self.clock.clone(),
+            served: RwLock::new(self.served()),
+            accounts: self.accounts.clone(),
+            quotas: self.quotas.fork(),
+            allotments: self.allotments.fork(),
+            admission: self.admission.fork(quiet),
+            authorization: self.authorization.fork(quiet),
+            converted: Arc::default(),
+            collector: Collector::default(),
+            from_files,
+            controllers: self.controllers.clone(),
         }
     }
 

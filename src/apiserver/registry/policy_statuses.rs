@@ -18,6 +18,7 @@ use super::Registry;
 use crate::admission::POLICIES;
 use crate::call::{Call, WriteOptions};
 use crate::cel_types::BuiltinTypes;
+use crate::housekeeping;
 use crate::identity::{Identity, MASTERS};
 use crate::object;
 use crate::resources::Subresource;
@@ -32,8 +33,11 @@ const USER: &str = "system:serviceaccount:kube-system:validatingadmissionpolicy-
 const AGAIN: Duration = Duration::from_secs(5);
 
 impl Registry {
-    /// Writes statuses until the future is dropped.
+    /// Writes statuses until the future is dropped, if anybody is to.
     pub(crate) async fn keep_policy_statuses(&self) {
+        if !self.controllers.runs(housekeeping::POLICY_STATUSES) {
+            return;
+        }
         loop {
             // What is stored by now is listed, and what comes later is told.
             let Ok(mut changes) = self.store.watch(POLICIES, self.store.revision()) else { continue };

@@ -56,7 +56,7 @@ impl Registry {
             .and_then(Value::as_array)
             .filter(|audiences| !audiences.is_empty())
             .map(|audiences| audiences.iter().filter_map(Value::as_str).map(str::to_owned).collect())
-            .unwrap_or_else(|| vec![issuer.name.clone()]);
+            .unwrap_or_else(|| issuer.audiences.clone());
         let life = Lifetime { from: call.clock.now(), seconds };
         let token = issuer
             .issue(&call.namespace, &bindings, &audiences, life)

@@ -1,5 +1,7 @@
 //! The multi-version map behind the store: per object its recent states, per resource a ring of recent events.
 //!
+//! What is held of a resource is shared between a store and its forks, until one of them writes to that resource.
+//!
 //! INVARIANT: the states of an object that lie above the resource's compaction revision are all kept, and below it the
 //! newest one; so every revision from the compaction to now can be shown exactly.
 
@@ -43,27 +45,36 @@ struct Core {
 
 #[derive(Debug)]
 struct Partition {
-    objects: BTreeMap<(String, String), Vec<Version>>,
+    held: Arc<Held>,
+    wake: watch::Sender<Revision>,
+}
+
+/// A namespace and a name.
+type Place = (String, String);
+
+/// The objects of one resource. A copy shares the objects and events themselves, and takes some words for each.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    objects: BTreeMap<Arc<Place>, Vec<Version>>,
     ring: VecDeque<Retained>,
     ring_bytes: usize,
     /// Of the objects that are there now: how many, and their bytes.
     number: usize,
     bytes: usize,
     compacted: Revision,
-    wake: watch::Sender<Revision>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Version {
     revision: Revision,
     /// None: deleted.
     object: Option<Arc<Packed>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Retained {
     event: Arc<Event>,
-    name: String,
+    place: Arc<Place>,
     bytes: usize,
 }
 
@@ -80,12 +91,29 @@ impl Shared {
     pub(super) fn from_image(image: Image) -> Self {
         let mut core = Core { assigned: image.revision, base: image.revision, ..Core::default() };
         for (key, Kept { revision, object }) in image.objects {
-            let partition = core.partition(&key.resource);
-            partition.count(Some(&object), None);
+            let held = core.held(&key.resource);
+            held.count(Some(&object), None);
             let versions = vec![Version { revision, object: Some(object) }];
-            partition.objects.insert((key.namespace, key.name), versions);
+            held.objects.insert(Arc::new((key.namespace, key.name)), versions);
         }
         Self::of(core)
+    }
+
+    /// What readers may see of it, to be changed on its own.
+    pub(super) fn fork(&self) -> Self {
+        let core = self.read();
+        // What is stored and not published yet is left out.
+        let published = self.published();
+        let partitions = core
+            .partitions
+            .iter()
+            .map(|(resource, partition)| (Arc::clone(resource), partition.fork(published)));
+        Self::of(Core {
+            assigned: published,
+            refusing: None,
+            base: core.base,
+            partitions: partitions.collect(),
+        })
     }
 
     pub(super) fn published(&self) -> Revision {
@@ -110,14 +138,12 @@ impl Shared {
 
     pub(super) fn kept(&self, key: &Key, at: Revision) -> Option<Kept> {
         let core = self.read();
-        let versions =
-            core.partitions.get(&key.resource)?.objects.get(&(key.namespace.clone(), key.name.clone()))?;
-        shown_at(versions, at)
+        shown_at(core.partitions.get(&key.resource)?.held.versions(key)?, at)
     }
 
     /// Whether there is no object of `resource`, in the newest state.
     pub(super) fn is_empty(&self, resource: &str) -> bool {
-        self.read().partitions.get(resource).is_none_or(|partition| partition.number == 0)
+        self.read().partitions.get(resource).is_none_or(|partition| partition.held.number == 0)
     }
 
     pub(super) fn looked_at(&self) -> u64 {
@@ -154,11 +180,12 @@ impl Shared {
     fn shown(&self, resource: &str, range: Range<'_>, revision: Revision) -> Result<Vec<Kept>, StoreError> {
         let core = self.read();
         let Some(partition) = core.partitions.get(resource) else { return Ok(Vec::new()) };
-        if revision < partition.compacted {
-            return Err(StoreError::Compacted { compacted: partition.compacted });
+        let held = &partition.held;
+        if revision < held.compacted {
+            return Err(StoreError::Compacted { compacted: held.compacted });
         }
         let mut found = Vec::new();
-        for (at, versions) in partition.objects.range(first_key(range)..) {
+        for (at, versions) in held.objects.range::<Place, _>(first_key(range)..) {
             if range.namespace.is_some_and(|namespace| namespace != at.0) {
                 break;
             }
@@ -174,7 +201,7 @@ impl Shared {
     /// Whether every change after `revision` is still known.
     pub(super) fn oldest_ok(&self, resource: &str, revision: Revision) -> Result<(), StoreError> {
         let core = self.read();
-        let compacted = core.partitions.get(resource).map_or(core.base, |partition| partition.compacted);
+        let compacted = core.partitions.get(resource).map_or(core.base, |partition| partition.held.compacted);
         if revision < compacted { Err(StoreError::Compacted { compacted }) } else { Ok(()) }
     }
 
@@ -187,11 +214,12 @@ impl Shared {
     ) -> Result<Vec<Arc<Event>>, StoreError> {
         let core = self.read();
         let Some(partition) = core.partitions.get(resource) else { return Ok(Vec::new()) };
-        if after < partition.compacted {
-            return Err(StoreError::Compacted { compacted: partition.compacted });
+        let held = &partition.held;
+        if after < held.compacted {
+            return Err(StoreError::Compacted { compacted: held.compacted });
         }
-        let start = partition.ring.partition_point(|retained| retained.event.revision <= after);
-        let known = partition.ring.range(start..).take_while(|retained| retained.event.revision <= upto);
+        let start = held.ring.partition_point(|retained| retained.event.revision <= after);
+        let known = held.ring.range(start..).take_while(|retained| retained.event.revision <= upto);
         Ok(known.take(limit).map(|retained| Arc::clone(&retained.event)).collect())
     }
 
@@ -257,10 +285,11 @@ impl Shared {
     pub(super) fn compact(&self, revision: Revision) {
         let mut core = self.write();
         for partition in core.partitions.values_mut() {
-            while partition.ring.front().is_some_and(|oldest| oldest.event.revision <= revision) {
-                partition.forget_oldest();
+            let held = Arc::make_mut(&mut partition.held);
+            while held.ring.front().is_some_and(|oldest| oldest.event.revision <= revision) {
+                held.forget_oldest();
             }
-            partition.compacted = partition.compacted.max(revision);
+            held.compacted = held.compacted.max(revision);
         }
         core.base = core.base.max(revision);
     }
@@ -277,7 +306,7 @@ impl Shared {
         cancel();
         let published = self.published();
         for partition in core.partitions.values_mut() {
-            partition.take_back(published);
+            Arc::make_mut(&mut partition.held).take_back(published);
         }
     }
 
@@ -305,21 +334,21 @@ impl Core {
     fn partition(&mut self, resource: &Arc<str>) -> &mut Partition {
         let compacted = self.base;
         self.partitions.entry(Arc::clone(resource)).or_insert_with(|| Partition {
-            objects: BTreeMap::new(),
-            ring: VecDeque::new(),
-            ring_bytes: 0,
-            number: 0,
-            bytes: 0,
-            compacted,
-            wake: watch::channel(0).0,
+            held: Arc::new(Held { compacted, ..Held::default() }),
+            wake: watch::Sender::new(0),
         })
+    }
+
+    /// What is held of the resource, to be changed: by nobody else from here on.
+    fn held(&mut self, resource: &Arc<str>) -> &mut Held {
+        Arc::make_mut(&mut self.partition(resource).held)
     }
 
     fn expected(&self, key: &Key, expect: Expect) -> Result<Option<Kept>, StoreError> {
         let current = self
             .partitions
             .get(&key.resource)
-            .and_then(|partition| partition.objects.get(&(key.namespace.clone(), key.name.clone())))
+            .and_then(|partition| partition.held.versions(key))
             .and_then(|versions| shown_at(versions, Revision::MAX));
         let as_expected = match (expect, &current) {
             (Expect::Absent, None) => true,
@@ -335,28 +364,45 @@ impl Core {
 
     fn record(&mut self, key: &Key, event: Event, published: Revision) {
         let revision = event.revision;
-        let partition = self.partition(&key.resource);
+        let held = self.held(&key.resource);
         let now = (event.kind != EventKind::Deleted).then(|| Arc::clone(&event.object));
-        partition.count(now.as_ref(), event.previous.as_ref());
+        held.count(now.as_ref(), event.previous.as_ref());
         event.previous.iter().for_each(|previous| previous.unpin());
         let at = (key.namespace.clone(), key.name.clone());
+        let place = held.objects.get_key_value(&at).map(|(known, _)| Arc::clone(known));
+        let place = place.unwrap_or_else(|| Arc::new(at));
         // Most objects have one version, and room for one.
-        let versions = partition.objects.entry(at).or_insert_with(|| Vec::with_capacity(1));
+        let versions = held.objects.entry(Arc::clone(&place)).or_insert_with(|| Vec::with_capacity(1));
         versions.push(Version { revision, object: now });
         let bytes = event.object.held();
-        partition.ring_bytes += bytes;
-        partition.ring.push_back(Retained { event: Arc::new(event), name: key.name.clone(), bytes });
-        let most = partition.bytes.clamp(RING_LEAST, RING_MOST);
+        held.ring_bytes += bytes;
+        held.ring.push_back(Retained { event: Arc::new(event), place, bytes });
+        let most = held.bytes.clamp(RING_LEAST, RING_MOST);
         // What readers may not see yet must stay, however large: watchers have not had it.
-        while (partition.ring.len() > RING_EVENTS || partition.ring_bytes > most)
-            && partition.ring.front().is_some_and(|oldest| oldest.event.revision < published)
+        while (held.ring.len() > RING_EVENTS || held.ring_bytes > most)
+            && held.ring.front().is_some_and(|oldest| oldest.event.revision < published)
         {
-            partition.forget_oldest();
+            held.forget_oldest();
         }
     }
 }
 
 impl Partition {
+    /// The same up to `revision`, with watchers of its own.
+    fn fork(&self, revision: Revision) -> Self {
+        let mut held = Arc::clone(&self.held);
+        if held.ring.back().is_some_and(|newest| newest.event.revision > revision) {
+            Arc::make_mut(&mut held).take_back(revision);
+        }
+        Self { held, wake: watch::Sender::new(revision) }
+    }
+}
+
+impl Held {
+    fn versions(&self, key: &Key) -> Option<&[Version]> {
+        self.objects.get(&(key.namespace.clone(), key.name.clone())).map(Vec::as_slice)
+    }
+
     /// Counts that `now` stands where `before` stood.
     fn count(&mut self, now: Option<&Arc<Packed>>, before: Option<&Arc<Packed>>) {
         let held = |object: Option<&Arc<Packed>>| object.map_or((0, 0), |object| (1, object.held()));
@@ -368,30 +414,28 @@ impl Partition {
     /// Forgets what happened after `revision`.
     fn take_back(&mut self, revision: Revision) {
         while self.ring.back().is_some_and(|newest| newest.event.revision > revision) {
-            let Some(Retained { event, name, bytes }) = self.ring.pop_back() else { return };
+            let Some(Retained { event, place, bytes }) = self.ring.pop_back() else { return };
             self.ring_bytes = self.ring_bytes.saturating_sub(bytes);
             let undone = (event.kind != EventKind::Deleted).then_some(&event.object);
             self.count(event.previous.as_ref(), undone);
-            let at = (event.namespace.clone(), name);
-            let Some(versions) = self.objects.get_mut(&at) else { continue };
+            let Some(versions) = self.objects.get_mut(&place) else { continue };
             versions.retain(|version| version.revision <= revision);
             if versions.is_empty() {
-                self.objects.remove(&at);
+                self.objects.remove(&place);
             }
         }
     }
 
     fn forget_oldest(&mut self) {
-        let Some(Retained { event, name, bytes }) = self.ring.pop_front() else { return };
+        let Some(Retained { event, place, bytes }) = self.ring.pop_front() else { return };
         self.ring_bytes = self.ring_bytes.saturating_sub(bytes);
         self.compacted = event.revision;
-        let at = (event.namespace.clone(), name);
-        let Some(versions) = self.objects.get_mut(&at) else { return };
+        let Some(versions) = self.objects.get_mut(&place) else { return };
         let newest = versions.iter().rposition(|version| version.revision <= event.revision);
         versions.drain(..newest.unwrap_or(0));
         versions.shrink_to_fit();
         if let [Version { object: None, .. }] = versions.as_slice() {
-            self.objects.remove(&at);
+            self.objects.remove(&place);
         }
     }
 }

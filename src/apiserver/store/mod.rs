@@ -22,7 +22,7 @@ use self::committer::Committer;
 use self::core::Shared;
 pub use self::packed::Packed;
 pub(crate) use self::packed::estimate;
-pub use self::redb::{Medium, Opened, RedbBackend, StateFile};
+pub use self::redb::{Medium, Opened, RedbBackend, StateFile, Unsynced, UnsyncedFile};
 pub use self::watch::Subscription;
 
 use crate::interrupt;
@@ -139,6 +139,13 @@ impl Store {
         let shared = Arc::new(Shared::from_image(image));
         let committer = Committer::start(backend, Arc::clone(&shared))?;
         Ok(Self { shared, committer: Some(committer) })
+    }
+
+    /// A store in memory of its own that begins with all that readers of this one may see, history included. The two share
+    /// what neither has changed since, resource by resource.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self { shared: Arc::new(self.shared.fork()), committer: None }
     }
 
     /// Whether writes are taken now: not after one could not be made durable, until the backend can again. None where

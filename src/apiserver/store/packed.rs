@@ -232,6 +232,18 @@ struct Entries {
     bytes: usize,
 }
 
+/// What is kept here may be shared with another store, which does not know that it is to let it go.
+impl Drop for Entries {
+    fn drop(&mut self) {
+        for (packed, _) in self.order.drain(..) {
+            let mut kept = packed.kept();
+            if let Values::Recent(_) = *kept {
+                *kept = Values::Gone;
+            }
+        }
+    }
+}
+
 impl Recent {
     /// The values of `packed`, kept from now on.
     pub(super) fn values(&self, packed: &Arc<Packed>) -> Arc<Value> {
@@ -342,6 +354,16 @@ mod tests {
         assert!(Arc::ptr_eq(&pinned, &recent.values(&kept)));
         kept.unpin();
         assert!(!Arc::ptr_eq(&pinned, &kept.values()));
+    }
+
+    #[test]
+    fn a_store_that_ends_lets_go_what_others_share() {
+        let (shared, values) = packed(&json!({"metadata": {}}), 1);
+        let fork = Recent::default();
+        fork.keep(&shared, &values);
+        assert!(shared.kept().get().is_some());
+        drop(fork);
+        assert!(shared.kept().get().is_none());
     }
 
     #[test]

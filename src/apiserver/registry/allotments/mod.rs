@@ -38,7 +38,7 @@ pub(super) struct Allotments {
     taken: Mutex<Taken>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Taken {
     ports: HashSet<u64>,
     /// Of services that are not stored yet.
@@ -63,6 +63,11 @@ struct Returned {
 impl Allotments {
     pub(super) fn new(network: ServiceNetwork) -> Self {
         Self { network, taken: Mutex::default() }
+    }
+
+    /// The same, to be given from on its own.
+    pub(super) fn fork(&self) -> Self {
+        Self { network: self.network, taken: Mutex::new(self.taken().clone()) }
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {

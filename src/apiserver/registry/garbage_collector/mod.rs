@@ -20,6 +20,7 @@ use super::{Registry, kinds};
 use crate::call::{Call, DeleteOptions, Propagation};
 use crate::conversion::Conversions;
 use crate::emptied::Emptied;
+use crate::housekeeping;
 use crate::identity::Identity;
 use crate::object;
 use crate::resources::ResourceInfo;
@@ -58,8 +59,11 @@ impl Collector {
 }
 
 impl Registry {
-    /// Collects until the future is dropped.
+    /// Collects until the future is dropped, if anybody is to.
     pub(crate) async fn collect(&self) {
+        if ![housekeeping::GARBAGE, housekeeping::NAMESPACES].iter().any(|name| self.controllers.runs(name)) {
+            return;
+        }
         self.collector.poke();
         loop {
             self.collector.wait().await;
@@ -77,15 +81,20 @@ impl Registry {
     /// # Errors
     /// The first refusal that is not a race with somebody else.
     pub(crate) async fn sweep(&self) -> Result<(), Refusal> {
-        match self.graph() {
-            Ok(graph) => self.collect_garbage(&graph).await?,
-            Err(error) => {
-                tracing::warn!(%error, "the stored objects cannot be listed for collection; it is tried again");
-                self.collector.poke();
+        if self.controllers.runs(housekeeping::GARBAGE) {
+            match self.graph() {
+                Ok(graph) => self.collect_garbage(&graph).await?,
+                Err(error) => {
+                    tracing::warn!(%error, "the stored objects cannot be listed for collection; it is tried again");
+                    self.collector.poke();
+                }
             }
         }
         self.settle_definitions().await;
-        self.empty_namespaces().await
+        if self.controllers.runs(housekeeping::NAMESPACES) {
+            self.empty_namespaces().await?;
+        }
+        Ok(())
     }
 
     async fn collect_garbage(&self, graph: &Graph) -> Result<(), Refusal> {

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 use super::QUOTAS;
 use super::ledgers::{Ledger, Rested};
 use crate::admission::quota::{self, Counted, Tally};
+use crate::housekeeping;
 use crate::object;
 use crate::registry::Registry;
 use crate::resources::{ResourceTable, Scope};
@@ -22,10 +23,10 @@ use crate::store::{Store, StoreError};
 const REST: u32 = 4;
 
 impl Registry {
-    /// Counts until the future is dropped.
+    /// Counts until the future is dropped, if anybody is to.
     pub(crate) async fn keep_quotas(&self) {
-        if !self.quotas.on {
-            return std::future::pending().await;
+        if !self.quotas.on || !self.controllers.runs(housekeeping::QUOTAS) {
+            return;
         }
         for kept in self.stored_objects(QUOTAS, None) {
             self.quotas.mark(object::namespace(&kept.object.head()));

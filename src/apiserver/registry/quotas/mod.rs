@@ -76,6 +76,11 @@ impl Quotas {
         Self { on, ..Self::default() }
     }
 
+    /// The same, to be counted on its own: nobody counts there yet.
+    pub(super) fn fork(&self) -> Self {
+        Self { on: self.on, behind: Mutex::new(self.behind().clone()), ..Self::default() }
+    }
+
     fn mark(&self, namespace: &str) {
         self.behind().insert(namespace.to_owned());
         self.wake.notify_one();

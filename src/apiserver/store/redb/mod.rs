@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! medium   where the bytes lie: a file for its owner alone, made whole or not at all
+//! unsynced the same without waiting for the disk
 //! format   what lies there: keys without a separator, values with a checksum, and how older files become that
 //! caught   redb's panics over damaged files, as errors
 //! ```
@@ -10,6 +11,7 @@
 mod caught;
 mod format;
 mod medium;
+mod unsynced;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use redb::Database;
 
 use self::caught::caught;
 pub use self::medium::{Medium, Opened, StateFile};
+pub use self::unsynced::{Unsynced, UnsyncedFile};
 use super::Revision;
 use super::backend::{Backend, BackendError, Image, Record};
 

@@ -1,5 +1,8 @@
 //! The server: a registry over a store, with all that requests share. How requests reach it is left to `http`.
 
+mod builder;
+mod fork;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -7,30 +10,20 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use admit_serving::Places;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
-use crate::admission::{Admission, AdmissionPlugins};
-use crate::authentication::{Issuer, TokenKey};
-use crate::call::{Call, WriteOptions};
+pub use self::builder::ServerBuilder;
+use crate::authentication::Issuer;
 use crate::clock::Clock;
-use crate::conversion::Conversions;
-use crate::emptied::Emptied;
 use crate::flowcontrol::answers::Answers;
 use crate::flowcontrol::turns::Turns;
 use crate::flowcontrol::watchers::Watchers;
 use crate::identity::Identity;
 use crate::logs::PodLogs;
-use crate::object;
 use crate::openapi::OpenApi;
-use crate::registry::{FromFile, Registry, ServiceNetwork};
+use crate::registry::{FromFile, Registry};
 use crate::status::Refusal;
 use crate::store::Store;
-use crate::warning::Warnings;
-
-/// What tokens call this server when nobody says otherwise.
-const ISSUER: &str = "https://kubernetes.default.svc";
-
-/// Namespaces that every cluster has.
-const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /// Connections at one time; for further ones the longest idle are closed. A client needs one or two, since many requests and
 /// watches share one; and a process is commonly allowed 1,024 descriptors, of which stores and webhooks need some.
@@ -51,9 +44,13 @@ pub struct Server {
 struct Inner {
     registry: Registry,
     openapi: OpenApi,
-    tokens: HashMap<String, Identity>,
-    issuer: Issuer,
+    tokens: Arc<HashMap<String, Identity>>,
+    issuer: Arc<Issuer>,
+    /// Whether requests without credentials are answered.
+    anonymous: bool,
     started: Timestamp,
+    /// Whether watches are to end.
+    ending: watch::Sender<bool>,
     connections: Arc<Places>,
     /// Whose turn it is to change something, or to be told much.
     turns: Turns,
@@ -65,129 +62,11 @@ struct Inner {
     metrics: OnceLock<Others>,
 }
 
-/// Configures and builds a server.
-#[derive(Debug, Default)]
-pub struct ServerBuilder {
-    store: Option<Store>,
-    tokens: HashMap<String, Identity>,
-    token_key: Option<TokenKey>,
-    issuer: Option<String>,
-    clock: Clock,
-    plugins: AdmissionPlugins,
-    root_ca: Option<String>,
-    network: ServiceNetwork,
-}
-
 /// The identity and audiences of a bearer token.
 #[derive(Clone, Debug)]
 pub(crate) struct Authenticated {
     pub(crate) identity: Identity,
     pub(crate) audiences: Vec<String>,
-}
-
-impl ServerBuilder {
-    /// Sets the store of objects; in memory by default.
-    #[must_use]
-    pub fn store(mut self, store: Store) -> Self {
-        self.store = Some(store);
-        self
-    }
-
-    /// Lets requests with this bearer token act as `identity`.
-    #[must_use]
-    pub fn token(mut self, token: impl Into<String>, identity: Identity) -> Self {
-        self.tokens.insert(token.into(), identity);
-        self
-    }
-
-    /// The key that tokens of service accounts are signed with; one of this process' own by default, with which they end.
-    #[must_use]
-    pub fn token_key(mut self, key: TokenKey) -> Self {
-        self.token_key = Some(key);
-        self
-    }
-
-    /// The URL by which tokens name this server.
-    #[must_use]
-    pub fn issuer(mut self, url: impl Into<String>) -> Self {
-        self.issuer = Some(url.into());
-        self
-    }
-
-    /// Sets the server's clock; the machine's by default. Ages, times in objects and the lifetime of tokens follow
-    /// it, the validity of certificates does not.
-    #[must_use]
-    pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
-        self
-    }
-
-    /// The admission plugins that run; those that are on by default in kube-apiserver by default. Where `ServiceAccount` is
-    /// one of them, each namespace has an account `default`, as the controllers of a cluster make it.
-    #[must_use]
-    pub fn admission_plugins(mut self, plugins: AdmissionPlugins) -> Self {
-        self.plugins = plugins;
-        self
-    }
-
-    /// The certificate of the authority by which pods know this server: what the ConfigMap `kube-root-ca.crt` of each
-    /// namespace holds. Without one there are no such ConfigMaps.
-    #[must_use]
-    pub fn root_ca(mut self, pem: impl Into<String>) -> Self {
-        self.root_ca = Some(pem.into());
-        self
-    }
-
-    /// Where services have their addresses, and where pods reach the server. A state that was made with another range keeps
-    /// that.
-    #[must_use]
-    pub fn service_network(mut self, network: ServiceNetwork) -> Self {
-        self.network = network;
-        self
-    }
-
-    /// Makes the server, and the namespaces and roles that every cluster has.
-    ///
-    /// # Errors
-    /// When the store does not take them, or there are no random numbers for a key.
-    pub async fn build(self) -> Result<Server, Refusal> {
-        let store = self.store.unwrap_or_else(Store::in_memory);
-        let admission = Admission::new(self.plugins);
-        let registry = Registry::new(store, self.clock, admission, self.root_ca, self.network);
-        registry.serve_definitions();
-        let key = match self.token_key {
-            Some(key) => key,
-            None => TokenKey::generate().map_err(|error| Refusal::internal(error.to_string()))?,
-        };
-        let issuer = Issuer { key, name: self.issuer.unwrap_or_else(|| ISSUER.to_owned()) };
-        let started = registry.clock.now();
-        let inner = Inner {
-            openapi: OpenApi::new(registry.clock.clone()),
-            registry,
-            tokens: self.tokens,
-            issuer,
-            started,
-            connections: places(),
-            turns: Turns::default(),
-            watchers: Watchers::default(),
-            answers: Answers::default(),
-            parts: RwLock::default(),
-            logs: OnceLock::new(),
-            metrics: OnceLock::new(),
-        };
-        let server = Server { inner: Arc::new(inner) };
-        server.create_namespaces().await?;
-        server.inner.registry.create_accounts().await;
-        server.inner.registry.open_allotments().await?;
-        server.inner.registry.create_priority_classes().await?;
-        server.inner.registry.create_default_roles().await?;
-        server.inner.registry.settle_definitions().await;
-        server.inner.registry.register_versions().await;
-        // History begins here: nobody can have seen anything before.
-        let store = &server.inner.registry.store;
-        store.compact(store.revision());
-        Ok(server)
-    }
 }
 
 /// What others count.
@@ -205,11 +84,26 @@ impl Server {
         ServerBuilder::default()
     }
 
-    /// The garbage collector, the end of namespaces, and the status of policies and quotas: to be run beside the server for as long
-    /// as it serves. Never returns.
+    /// The controllers that the server was built with: to be run beside the server for as long as it serves. Returns at once
+    /// where there are none, and otherwise never.
     pub async fn housekeeping(&self) {
         let registry = &self.inner.registry;
         tokio::join!(registry.collect(), registry.keep_policy_statuses(), registry.keep_quotas());
+    }
+
+    /// Ends all watches, those that begin later too: a server that stops has nothing more to tell.
+    pub fn end_watches(&self) {
+        self.inner.ending.send_replace(true);
+    }
+
+    /// Becomes true when watches are to end.
+    pub(crate) fn ending(&self) -> watch::Receiver<bool> {
+        self.inner.ending.subscribe()
+    }
+
+    /// Whether requests without credentials are answered.
+    pub(crate) fn answers_anonymous(&self) -> bool {
+        self.inner.anonymous
     }
 
     /// Shows policies and bindings that somebody else decides by, in place of those of the last call, as read-only objects
@@ -278,11 +172,11 @@ impl Server {
     /// Verifies `token`: one that the server was built with, or one that it issued for an account that still exists.
     pub(crate) fn authenticated(&self, token: &str) -> Option<Authenticated> {
         if let Some(identity) = self.inner.tokens.get(token) {
-            let audiences = vec![self.inner.issuer.name.clone()];
+            let audiences = self.inner.issuer.audiences.clone();
             return Some(Authenticated { identity: identity.clone(), audiences });
         }
         let issued = self.inner.issuer.read(token, self.clock().now())?;
-        let here = issued.audiences.contains(&self.inner.issuer.name);
+        let here = self.inner.issuer.is_meant(&issued.audiences);
         (here && self.inner.registry.bindings_hold(&issued))
             .then(|| Authenticated { identity: issued.identity(), audiences: issued.audiences })
     }
@@ -347,33 +241,5 @@ impl Server {
             "goVersion": "", "compiler": "rustc",
             "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH)
         })
-    }
-
-    async fn create_namespaces(&self) -> Result<(), Refusal> {
-        let registry = &self.inner.registry;
-        let served = registry.served();
-        let Some(info) = served.table.find("", "v1", "namespaces") else { return Ok(()) };
-        let call = Call {
-            info: Arc::clone(info),
-            custom: None,
-            namespace: String::new(),
-            subresource: None,
-            identity: Identity::admin(),
-            warnings: Warnings::default(),
-            emptied: Emptied::default(),
-            conversions: Conversions::default(),
-            clock: registry.clock.clone(),
-            admitted: false,
-        };
-        let options = WriteOptions::own();
-        for name in NAMESPACES {
-            let mut namespace = json!({"apiVersion": "v1", "kind": "Namespace"});
-            object::set_meta(&mut namespace, "name", Some(name.into()));
-            match registry.create(&call, namespace, &options).await {
-                Err(refusal) if refusal.reason() != "AlreadyExists" => return Err(refusal),
-                _ => {}
-            }
-        }
-        Ok(())
     }
 }

@@ -1,12 +1,32 @@
-//! Reads the user from a client certificate: its subject's common name, and its organizations as groups. The
-//! certificate was verified before.
+//! Reads the user from a client certificate: its subject's common name, and its organizations as groups; and verifies
+//! client certificates as Go does.
 
+mod clients;
+
+use rustls::{CertificateError, Error, OtherError};
 use x509_parser::prelude::{AttributeTypeAndValue, FromDer as _, X509Certificate};
 
+pub use self::clients::{ClientCaError, client_verifier};
 use crate::digest;
 use crate::identity::Identity;
 
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
+
+/// Whether a certificate was refused because of who signed it. Go asks that of no certificate that is itself among those
+/// that are trusted.
+///
+/// The verifier looks at time and usage first: for other reasons it would have told those.
+pub(crate) fn is_about_issuer(error: &Error) -> bool {
+    let Error::InvalidCertificate(why) = error else { return false };
+    match why {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => true,
+        CertificateError::Other(OtherError(why)) => matches!(
+            why.downcast_ref(),
+            Some(webpki::Error::CaUsedAsEndEntity | webpki::Error::MaximumSignatureChecksExceeded)
+        ),
+        _ => false,
+    }
+}
 
 /// The user of a certificate; none when it cannot be parsed or has no common name.
 pub(crate) fn identity(der: &[u8]) -> Option<Identity> {

@@ -1,0 +1,145 @@
+//! Verifies the certificates of clients: they must be signed by one of the authorities, or be among them, as in Go. Test
+//! harnesses make use of the latter: a client's own certificate, signed by itself, is then what is trusted.
+
+use std::sync::Arc;
+
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
+
+use super::is_about_issuer;
+
+/// Why authorities of clients cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClientCaError {
+    #[error("holds no certificate in PEM form")]
+    Empty,
+    #[error("holds a certificate that cannot be used: {0}")]
+    Malformed(String),
+}
+
+/// A verifier for client certificates that `authorities`, PEM, have signed or contain. A client without a certificate is let
+/// in, as nobody in particular.
+///
+/// # Errors
+/// The text holds no certificate, or one that cannot be read.
+pub fn client_verifier(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, ClientCaError> {
+    let malformed = |error: &dyn std::fmt::Display| ClientCaError::Malformed(error.to_string());
+    let known: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(authorities).collect();
+    let known = known.map_err(|error| malformed(&error))?;
+    if known.is_empty() {
+        return Err(ClientCaError::Empty);
+    }
+    let mut roots = RootCertStore::empty();
+    for certificate in &known {
+        roots.add(certificate.clone()).map_err(|error| malformed(&error))?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let by_authorities = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        .allow_unauthenticated()
+        .build()
+        .map_err(|error| malformed(&error))?;
+    Ok(Arc::new(Known { by_authorities, known }))
+}
+
+#[derive(Debug)]
+struct Known {
+    by_authorities: Arc<dyn ClientCertVerifier>,
+    known: Vec<CertificateDer<'static>>,
+}
+
+impl ClientCertVerifier for Known {
+    fn offer_client_auth(&self) -> bool {
+        true
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.by_authorities.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        match self.by_authorities.verify_client_cert(end_entity, intermediates, now) {
+            Err(error) if is_about_issuer(&error) && self.known.contains(end_entity) => {
+                Ok(ClientCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.by_authorities.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.by_authorities.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.by_authorities.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+
+    use super::*;
+
+    fn verified(authorities: &str, certificate: &rcgen::Certificate) -> Result<ClientCertVerified, Error> {
+        let verifier = client_verifier(authorities.as_bytes()).unwrap();
+        verifier.verify_client_cert(certificate.der(), &[], UnixTime::now())
+    }
+
+    fn authority() -> (rcgen::Certificate, Issuer<'static, KeyPair>) {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        (params.self_signed(&key).unwrap(), Issuer::new(params, key))
+    }
+
+    #[test]
+    fn a_certificate_is_known_by_its_authority_or_by_itself() {
+        let (ca, issuer) = authority();
+        let key = KeyPair::generate().unwrap();
+        let signed = CertificateParams::default().signed_by(&key, &issuer).unwrap();
+        assert!(verified(&ca.pem(), &signed).is_ok());
+        assert!(verified(&signed.pem(), &signed).is_ok(), "nobody has the authority that signed it");
+        assert!(verified(&ca.pem(), &ca).is_ok(), "that of an authority is one too");
+        let own = CertificateParams::default().self_signed(&key).unwrap();
+        assert!(verified(&own.pem(), &own).is_ok());
+        let (other, _) = authority();
+        assert!(verified(&other.pem(), &signed).is_err());
+        assert!(verified(&own.pem(), &signed).is_err());
+    }
+
+    #[test]
+    fn the_time_of_a_known_certificate_counts() {
+        let mut params = CertificateParams::default();
+        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+        let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+        assert!(verified(&certificate.pem(), &certificate).is_err());
+        assert_eq!(client_verifier(b"").map(drop), Err(ClientCaError::Empty));
+    }
+}

@@ -1,0 +1,236 @@
+//! Configures and builds a server: what it decides by, and what every cluster has.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, RwLock};
+
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::{Inner, Server, places};
+use crate::admission::{Admission, AdmissionPlugins};
+use crate::authentication::{Issuer, TokenKey, TokenPublicKey};
+use crate::authorization::{Authorization, AuthorizationMode};
+use crate::call::{Call, WriteOptions};
+use crate::clock::Clock;
+use crate::conversion::Conversions;
+use crate::emptied::Emptied;
+use crate::flowcontrol::answers::Answers;
+use crate::flowcontrol::turns::Turns;
+use crate::flowcontrol::watchers::Watchers;
+use crate::housekeeping::Controllers;
+use crate::identity::Identity;
+use crate::object;
+use crate::openapi::OpenApi;
+use crate::registry::{Parts, Registry, ServiceNetwork};
+use crate::status::Refusal;
+use crate::store::Store;
+use crate::warning::Warnings;
+
+/// What tokens call this server when nobody says otherwise.
+const ISSUER: &str = "https://kubernetes.default.svc";
+
+/// Namespaces that every cluster has.
+const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/// Configures and builds a server.
+#[derive(Debug, Default)]
+pub struct ServerBuilder {
+    store: Option<Store>,
+    tokens: HashMap<String, Identity>,
+    token_key: Option<TokenKey>,
+    trusted_token_keys: Vec<TokenPublicKey>,
+    issuers: Vec<String>,
+    audiences: Vec<String>,
+    refuses_anonymous: bool,
+    authorization: AuthorizationMode,
+    clock: Clock,
+    plugins: AdmissionPlugins,
+    controllers: Option<Controllers>,
+    root_ca: Option<String>,
+    network: ServiceNetwork,
+}
+
+impl ServerBuilder {
+    /// Sets the store of objects; in memory by default.
+    #[must_use]
+    pub fn store(mut self, store: Store) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Lets requests with this bearer token act as `identity`.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>, identity: Identity) -> Self {
+        self.tokens.insert(token.into(), identity);
+        self
+    }
+
+    /// The key that tokens of service accounts are signed with; one of this process' own by default, with which they end.
+    #[must_use]
+    pub fn token_key(mut self, key: TokenKey) -> Self {
+        self.token_key = Some(key);
+        self
+    }
+
+    /// Further keys whose tokens are believed.
+    #[must_use]
+    pub fn trusted_token_keys(mut self, keys: impl IntoIterator<Item = TokenPublicKey>) -> Self {
+        self.trusted_token_keys.extend(keys);
+        self
+    }
+
+    /// A URL by which tokens name this server. Where there are several, tokens are issued under the first, and those under the
+    /// others are believed.
+    #[must_use]
+    pub fn issuer(mut self, url: impl Into<String>) -> Self {
+        self.issuers.push(url.into());
+        self
+    }
+
+    /// The audiences by which tokens mean this server; its issuers by default.
+    #[must_use]
+    pub fn audiences(mut self, audiences: impl IntoIterator<Item = String>) -> Self {
+        self.audiences.extend(audiences);
+        self
+    }
+
+    /// Whether requests that come over a port without credentials are answered, as those of `system:anonymous`; they are by
+    /// default. Otherwise they get 401.
+    #[must_use]
+    pub fn anonymous(mut self, answered: bool) -> Self {
+        self.refuses_anonymous = !answered;
+        self
+    }
+
+    /// Who decides what a user may do; RBAC by default.
+    #[must_use]
+    pub fn authorization(mut self, mode: AuthorizationMode) -> Self {
+        self.authorization = mode;
+        self
+    }
+
+    /// The controllers of kube-controller-manager that [`Server::housekeeping`] runs; all that this server has by default, where
+    /// accounts depend on the plugin `ServiceAccount`.
+    #[must_use]
+    pub fn controllers(mut self, controllers: Controllers) -> Self {
+        self.controllers = Some(controllers);
+        self
+    }
+
+    /// Sets the server's clock; the machine's by default. Ages, times in objects and the lifetime of tokens follow
+    /// it, the validity of certificates does not.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// The admission plugins that run; those that are on by default in kube-apiserver by default. Where `ServiceAccount` is
+    /// one of them, each namespace has an account `default`, as the controllers of a cluster make it.
+    #[must_use]
+    pub fn admission_plugins(mut self, plugins: AdmissionPlugins) -> Self {
+        self.plugins = plugins;
+        self
+    }
+
+    /// The certificate of the authority by which pods know this server: what the ConfigMap `kube-root-ca.crt` of each
+    /// namespace holds. Without one there are no such ConfigMaps.
+    #[must_use]
+    pub fn root_ca(mut self, pem: impl Into<String>) -> Self {
+        self.root_ca = Some(pem.into());
+        self
+    }
+
+    /// Where services have their addresses, and where pods reach the server. A state that was made with another range keeps
+    /// that.
+    #[must_use]
+    pub fn service_network(mut self, network: ServiceNetwork) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// Makes the server, and the namespaces and roles that every cluster has.
+    ///
+    /// # Errors
+    /// When the store does not take them, or there are no random numbers for a key.
+    pub async fn build(self) -> Result<Server, Refusal> {
+        let store = self.store.unwrap_or_else(Store::in_memory);
+        let registry = Registry::new(Parts {
+            store,
+            clock: self.clock,
+            admission: Admission::new(self.plugins),
+            authorization: Authorization::new(self.authorization),
+            controllers: self.controllers,
+            root_ca: self.root_ca,
+            network: self.network,
+        });
+        registry.serve_definitions();
+        let key = match self.token_key {
+            Some(key) => key,
+            None => TokenKey::generate().map_err(|error| Refusal::internal(error.to_string()))?,
+        };
+        let names = if self.issuers.is_empty() { vec![ISSUER.to_owned()] } else { self.issuers };
+        let audiences = if self.audiences.is_empty() { names.clone() } else { self.audiences };
+        let issuer = Issuer { key, trusted: self.trusted_token_keys, names, audiences };
+        let started = registry.clock.now();
+        let inner = Inner {
+            openapi: OpenApi::new(registry.clock.clone()),
+            registry,
+            tokens: Arc::new(self.tokens),
+            issuer: Arc::new(issuer),
+            anonymous: !self.refuses_anonymous,
+            started,
+            ending: watch::Sender::new(false),
+            connections: places(),
+            turns: Turns::default(),
+            watchers: Watchers::default(),
+            answers: Answers::default(),
+            parts: RwLock::default(),
+            logs: OnceLock::new(),
+            metrics: OnceLock::new(),
+        };
+        let server = Server { inner: Arc::new(inner) };
+        server.create_namespaces().await?;
+        server.inner.registry.create_accounts().await;
+        server.inner.registry.open_allotments().await?;
+        server.inner.registry.create_priority_classes().await?;
+        server.inner.registry.create_default_roles().await?;
+        server.inner.registry.settle_definitions().await;
+        server.inner.registry.register_versions().await;
+        // History begins here: nobody can have seen anything before.
+        let store = &server.inner.registry.store;
+        store.compact(store.revision());
+        Ok(server)
+    }
+}
+
+impl Server {
+    /// Makes the namespaces that every cluster has.
+    async fn create_namespaces(&self) -> Result<(), Refusal> {
+        let registry = &self.inner.registry;
+        let served = registry.served();
+        let Some(info) = served.table.find("", "v1", "namespaces") else { return Ok(()) };
+        let call = Call {
+            info: Arc::clone(info),
+            custom: None,
+            namespace: String::new(),
+            subresource: None,
+            identity: Identity::admin(),
+            warnings: Warnings::default(),
+            emptied: Emptied::default(),
+            conversions: Conversions::default(),
+            clock: registry.clock.clone(),
+            admitted: false,
+        };
+        let options = WriteOptions::own();
+        for name in NAMESPACES {
+            let mut namespace = json!({"apiVersion": "v1", "kind": "Namespace"});
+            object::set_meta(&mut namespace, "name", Some(name.into()));
+            match registry.create(&call, namespace, &options).await {
+                Err(refusal) if refusal.reason() != "AlreadyExists" => return Err(refusal),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! Servers that begin where another one is, and share with it what neither has changed since.
+
+use std::sync::{Arc, OnceLock, RwLock};
+
+use tokio::sync::watch;
+
+use super::{Inner, Server};
+use crate::admission::POLICIES;
+use crate::flowcontrol::answers::Answers;
+use crate::flowcontrol::turns::Turns;
+use crate::flowcontrol::watchers::Watchers;
+
+impl Server {
+    /// A server of its own that begins with what this one holds: objects, their history and revisions, served kinds, roles and
+    /// policies. It lives in memory. Nothing is copied but what one of the two changes later, and that resource by resource.
+    ///
+    /// It has neither the logs, the metrics nor the readiness of parts of this process, which are set anew.
+    pub async fn fork(&self) -> Self {
+        let inner = &self.inner;
+        let is_quiet = || inner.turns.under_way() == 0;
+        let before = is_quiet().then(|| inner.registry.store.revision());
+        let store = inner.registry.store.fork();
+        let settled = |quiet: bool| quiet && before == Some(store.revision());
+        let registry = inner.registry.fork(store.clone(), settled(is_quiet())).await;
+        let quiet = settled(is_quiet() && inner.registry.store.revision() == store.revision());
+        if !quiet {
+            registry.serve_definitions();
+            registry.admission.written(POLICIES);
+            registry.authorization.forget();
+            if let Err(refusal) = registry.open_allotments().await {
+                tracing::warn!(%refusal, "addresses and ports of services are not taken over whole");
+            }
+        }
+        Self {
+            inner: Arc::new(Inner {
+                openapi: inner.openapi.fork(),
+                started: registry.clock.now(),
+                registry,
+                tokens: Arc::clone(&inner.tokens),
+                issuer: Arc::clone(&inner.issuer),
+                anonymous: inner.anonymous,
+                ending: watch::Sender::new(false),
+                connections: Arc::clone(&inner.connections),
+                turns: Turns::default(),
+                watchers: Watchers::default(),
+                answers: Answers::default(),
+                parts: RwLock::default(),
+                logs: OnceLock::new(),
+                metrics: OnceLock::new(),
+            }),
+        }
+    }
+}
