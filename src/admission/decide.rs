@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use admit_policy::{Decision, Enforcement, EvalOptions, RuleOutcome, Verdict};
+use admit_policy::patch::difference;
+use admit_policy::{Decision, Enforcement, EvalOptions, KnownKinds, Mutated, RuleOutcome, Verdict};
 
 use super::convert::Converters;
 use super::failure_answer::{AUDITING, FailureAnswer};
@@ -55,6 +56,13 @@ pub(super) fn decide(
         return late("the time for it is over");
     }
     let host = PolicyHost { files: documents, in_force, cluster: cluster.as_deref(), converters, until };
+    if *ask == Ask::Mutating {
+        let kinds = KnownKinds { documents, builtins: documents.builtins() };
+        let eval = EvalOptions { deadline: Some(deadline), spent: Some(&spent), ..EvalOptions::default() };
+        let mutated = in_force.policies.mutate_fully(request, (&host, &kinds), eval, |_| true);
+        metrics.cost(spent.get());
+        return changed(question, mutated, metrics);
+    }
     let mut decision = match checked.denial {
         Some(denial) => Decision { denial: Some(denial), ..Decision::default() },
         None => in_force.policies.decide_with(
@@ -75,6 +83,21 @@ pub(super) fn decide(
     }
     let label = if decision.allowed() { "allowed" } else { "denied" };
     Decided { answer: Answer::decided(&id, &decision), label }
+}
+
+/// The answer of the policies that change objects.
+fn changed(question: &Question<'_>, mutated: Mutated, metrics: &Metrics) -> Decided {
+    let (request, id) = (&question.request, question.id());
+    let Mutated { object, denial, outcomes } = mutated;
+    let decision = Decision { denial, outcomes, ..Decision::default() };
+    count(&decision, metrics);
+    if let Some(denial) = &decision.denial {
+        log::denial(request, &decision, denial);
+        return Decided { answer: Answer::decided(&id, &decision), label: "denied" };
+    }
+    let sent = request.object.as_ref().map(|object| object.value());
+    let patch = object.zip(sent).and_then(|(object, sent)| difference(&sent, &object));
+    Decided { answer: Answer::patched(&id, patch.as_ref()), label: "allowed" }
 }
 
 fn count(decision: &Decision, metrics: &Metrics) {

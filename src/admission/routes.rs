@@ -6,6 +6,7 @@
 //! | `/validate/POLICY` | that policy alone |
 //! | `/enforce` | policies that may deny, and the definitions: register it with `failurePolicy: Fail` |
 //! | `/audit` | policies that can only warn or audit; never denies: register it with `failurePolicy: Ignore` |
+//! | `/mutate` | policies that change objects; answers with a JSON patch |
 //! | `/convert` | how objects read in another version ([`super::convert`]) |
 //!
 //! A policy may deny if a binding says so, or if it fails where it cannot be applied (`Policy::may_deny`): one that only
@@ -74,6 +75,7 @@ impl Admission {
             .route("/validate/{policy}", post(one))
             .route("/enforce", post(enforcing))
             .route("/audit", post(auditing))
+            .route("/mutate", post(mutating))
             .route("/convert", post(converting))
             .with_state(context)
             .route("/livez", get(|| async { "ok" }))
@@ -96,6 +98,10 @@ async fn enforcing(State(context): State<Context>, uri: Uri, headers: HeaderMap,
 
 async fn auditing(State(context): State<Context>, uri: Uri, headers: HeaderMap, body: Body) -> Response {
     context.answer(Ask::Auditing, &uri, &headers, body).await
+}
+
+async fn mutating(State(context): State<Context>, uri: Uri, headers: HeaderMap, body: Body) -> Response {
+    context.answer(Ask::Mutating, &uri, &headers, body).await
 }
 
 async fn converting(State(context): State<Context>, uri: Uri, headers: HeaderMap, body: Body) -> Response {

@@ -48,6 +48,8 @@ pub(super) enum Ask {
     Enforcing,
     /// Those that can only warn or audit.
     Auditing,
+    /// Those that change objects.
+    Mutating,
     One(String),
 }
 
@@ -60,7 +62,12 @@ impl InForce {
             .map(|(policy, _)| policy.name.to_string());
         let enforcing = enforcing.collect();
         let warnings = warnings(&policies);
-        let names_suffice = policies.policies().all(|(policy, bindings)| names_suffice(policy, bindings));
+        let names_suffice = policies
+            .policies()
+            .all(|(policy, bindings)| !policy.uses_namespace() && names_suffice(policy, bindings))
+            && policies.mutating_policies().all(|(policy, bindings)| {
+                !policy.uses_namespace() && names_suffice(policy.common(), bindings)
+            });
         Self { policies, hash, warnings, broken: Vec::new(), shown: Vec::new(), enforcing, names_suffice }
     }
 
@@ -108,6 +115,7 @@ impl Ask {
             Self::Everything => true,
             Self::Enforcing => in_force.enforces(policy),
             Self::Auditing => !in_force.enforces(policy),
+            Self::Mutating => false,
             Self::One(name) => name == policy,
         }
     }
@@ -115,7 +123,7 @@ impl Ask {
     pub(super) const fn definitions(&self) -> bool {
         match self {
             Self::Everything | Self::Enforcing => true,
-            Self::Auditing | Self::One(_) => false,
+            Self::Auditing | Self::Mutating | Self::One(_) => false,
         }
     }
 
@@ -125,6 +133,7 @@ impl Ask {
             Self::Everything => "validate",
             Self::Enforcing => "enforce",
             Self::Auditing => "audit",
+            Self::Mutating => "mutate",
             Self::One(_) => "policy",
         }
     }
@@ -135,7 +144,7 @@ fn names_suffice(policy: &Policy, bindings: &[Binding]) -> bool {
     let mut resources = std::iter::once(&policy.constraints).chain(of_bindings);
     let by_name =
         |resources: &MatchResources| resources.namespace_selector.keys().all(|key| key == NAME_LABEL);
-    !policy.uses_namespace() && resources.all(by_name)
+    resources.all(by_name)
 }
 
 fn warnings(set: &PolicySet) -> Vec<String> {
@@ -143,5 +152,9 @@ fn warnings(set: &PolicySet) -> Vec<String> {
     let of_policies = unbound.map(|(Policy { name, .. }, _)| {
         format!("ValidatingAdmissionPolicy `{name}` has no binding and is never applied")
     });
-    of_policies.collect()
+    let unbound = set.mutating_policies().filter(|(_, bindings)| bindings.is_empty());
+    let of_mutating = unbound.map(|(policy, _)| {
+        format!("MutatingAdmissionPolicy `{}` has no binding and is never applied", policy.common().name)
+    });
+    of_policies.chain(of_mutating).collect()
 }

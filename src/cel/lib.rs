@@ -66,8 +66,8 @@ pub use library::Version;
 pub use plan::{Program, ProgramError, Slot};
 pub use types::{AbstractType, DeclField, DeclKind, DeclType, ListType, Type, parse_type};
 pub use value::{
-    Constant, ConstantEntries, Duration, EvalError, HostMap, Indexed, Layout, List, Made, Map, NamedFormat, Opaque,
-    Quantity, Semver, Timestamp, Url, Value, authorization, runtime_type,
+    Constant, ConstantEntries, Duration, EvalError, HostMap, Indexed, Layout, List, Made, Map, NamedFormat,
+    Opaque, Quantity, Semver, Timestamp, Url, Value, authorization, runtime_type,
 };
 
 // Functions, and what calls cost.

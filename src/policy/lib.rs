@@ -72,7 +72,6 @@ mod vap;
 pub mod webhook;
 
 // The main way: documents to a set, a request and its environment to a decision.
-pub use admit_apimachinery::status::StatusCause;
 pub use self::report::decision::{
     Decision, Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, RulePath, Skipped, Status,
     StatusDetails, Verdict,
@@ -84,6 +83,7 @@ pub use self::request::{
 pub use self::set::documents::Documents;
 pub use self::set::load::LoadOptions;
 pub use self::set::{LoadErrorKind, PolicySet, PolicySetBuilder};
+pub use admit_apimachinery::status::StatusCause;
 
 // What a set holds, and what it asks its callers for.
 pub use self::read::decode::{DecodeError, FieldsError};
@@ -92,9 +92,11 @@ pub use self::read::path::Path;
 pub use self::request::access::{ANSWER_FIELDS, AccessAnswers};
 pub use self::request::review::{Arena, NoReview, Review};
 pub use self::set::builtins::{Builtins, Prepared, StrategicError};
+pub use self::set::known::KnownKinds;
 pub use self::vap::{
-    Binding, ConditionsError, ExpressionError, FailurePolicy, MatchConditions, Missed, NotFoundAction,
-    Mutated, MutatingPolicy, OutOfBudget, ParamRef, ParamSelector, Policy, Reinvocation, Schemas, TypeWarning, Types, Unmade,
+    Binding, ConditionsError, ExpressionError, FailurePolicy, MatchConditions, Missed, Mutated,
+    MutatingPolicy, NotFoundAction, OutOfBudget, ParamRef, ParamSelector, Policy, Reinvocation, Schemas,
+    TypeWarning, Types, Unmade,
 };
 
 // How evaluations are watched and ended.

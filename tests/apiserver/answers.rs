@@ -13,7 +13,7 @@ use tower::ServiceExt as _;
 
 use crate::harness::{Answer, answer};
 
-async fn send(server: &Server, step: &Value) -> Answer {
+pub async fn send(server: &Server, step: &Value) -> Answer {
     let (method, path) = step["do"].as_str().unwrap().split_once(' ').unwrap();
     let body = match (step.get("body"), step["bodyText"].as_str()) {
         (Some(body), _) => Body::from(body.to_string()),
@@ -25,7 +25,7 @@ async fn send(server: &Server, step: &Value) -> Answer {
     answer(server.router().oneshot(request.body(body).unwrap()).await.unwrap()).await
 }
 
-fn check(step: &Value, found: &Answer) -> Result<(), String> {
+pub fn check(step: &Value, found: &Answer) -> Result<(), String> {
     let fail = |what: String| Err(format!("{what}: {} {}", found.status, found.body));
     if step["status"] != found.status {
         return fail(format!("status {}", step["status"]));

@@ -23,6 +23,7 @@ mod housekeeping;
 mod kinds;
 mod managed_fields;
 mod mask;
+mod mutations;
 mod openapi;
 mod ownership;
 mod patience;

@@ -1,6 +1,7 @@
 //! What comes back for a request, a decision or a failure, exact to what an API server verifies: the same `apiVersion`, `kind`
-//! and `uid`, no patch (there is no field for one), a code of an error, annotation keys that it can qualify.
+//! and `uid`, a patch with its type or neither, a code of an error, annotation keys that it can qualify.
 
+use admit_apimachinery::go;
 use admit_apimachinery::status::Status;
 use admit_policy::Decision;
 use bytes::Bytes;
@@ -40,6 +41,11 @@ struct Response<'a> {
     warnings: &'a [String],
     #[serde(skip_serializing_if = "Map::is_empty")]
     audit_annotations: Map<String, Value>,
+    /// In base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_type: Option<&'static str>,
 }
 
 impl Answer {
@@ -54,6 +60,25 @@ impl Answer {
                 status: decision.denial.as_ref().map(|denial| denial.status.fields()),
                 warnings: told(&decision.warnings),
                 audit_annotations: annotations::for_webhook(&decision.audit_annotations),
+                patch: None,
+                patch_type: None,
+            },
+        )
+    }
+
+    /// An approval of an object that is to be changed so.
+    #[must_use]
+    pub(in crate::admission) fn patched(id: &ReviewId, patch: Option<&Value>) -> Self {
+        review(
+            id.version,
+            Response {
+                uid: &id.uid,
+                allowed: true,
+                status: None,
+                warnings: &[],
+                audit_annotations: Map::new(),
+                patch: patch.map(|patch| go::base64::encode(json(patch))),
+                patch_type: patch.map(|_| "JSONPatch"),
             },
         )
     }
@@ -70,6 +95,8 @@ impl Answer {
                 status: None,
                 warnings: told(&warnings),
                 audit_annotations: Map::new(),
+                patch: None,
+                patch_type: None,
             },
         )
     }
@@ -87,7 +114,15 @@ impl Answer {
         let status = Some(status.fields());
         review(
             id.version,
-            Response { uid: &id.uid, allowed: false, status, warnings: &[], audit_annotations: Map::new() },
+            Response {
+                uid: &id.uid,
+                allowed: false,
+                status,
+                warnings: &[],
+                audit_annotations: Map::new(),
+                patch: None,
+                patch_type: None,
+            },
         )
     }
 }

@@ -19,8 +19,8 @@ pub(crate) use review::Review;
 
 use std::sync::Arc;
 
-use admit_policy::{Reinvocation, Schemas};
 use admit_policy::rbac::AccessRules;
+use admit_policy::{Reinvocation, Schemas};
 use serde_json::Value;
 
 use crate::conversion::Webhook;
@@ -112,7 +112,8 @@ impl Admission {
         }
         again.begin_second();
         let object = first.as_ref().map(|mutated| &mutated.object).or(review.object);
-        let second = self.mutate_once(cluster, &review.seen_as(object, review.old_object), &mut again).await?;
+        let second =
+            self.mutate_once(cluster, &review.seen_as(object, review.old_object), &mut again).await?;
         Ok(match (first, second) {
             (first, None) => first,
             (first, Some(second)) => {

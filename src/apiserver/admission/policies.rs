@@ -3,9 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use admit_policy::webhook::{Configuration, Kind};
-use admit_policy::{
-    Binding, Deadline, EvalOptions, Host, MutatingPolicy, Policy, PolicySet, Reinvocation,
-};
+use admit_policy::{Binding, Deadline, EvalOptions, Host, MutatingPolicy, Policy, PolicySet, Reinvocation};
 use serde_json::{Value, json};
 
 use super::review::{Operation, Review};
@@ -111,10 +109,8 @@ impl Policies {
 
 fn compile(objects: &dyn Objects) -> PolicySet {
     let (policies, bindings) = from_files::decided_here(stored(objects, POLICIES), stored(objects, BINDINGS));
-    let (mutating, mutating_bindings) = from_files::decided_here(
-        stored(objects, MUTATING_POLICIES),
-        stored(objects, MUTATING_BINDINGS),
-    );
+    let (mutating, mutating_bindings) =
+        from_files::decided_here(stored(objects, MUTATING_POLICIES), stored(objects, MUTATING_BINDINGS));
     PolicySet::new(
         policies.iter().filter_map(|policy| known(policy, Policy::compile_stored(policy))).collect(),
         bindings.iter().filter_map(|binding| known(binding, Binding::compile(binding))).collect(),

@@ -32,12 +32,7 @@ impl Schemas for Registry {
         self.knows(kind)
     }
 
-    fn merged(
-        &self,
-        kind: &GroupVersionKind,
-        live: &Value,
-        configuration: &Value,
-    ) -> Result<Value, Unmade> {
+    fn merged(&self, kind: &GroupVersionKind, live: &Value, configuration: &Value) -> Result<Value, Unmade> {
         self.merge(kind, live, configuration)
     }
 

@@ -3,10 +3,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use admit_policy::{Builtins, GroupVersionKind, Prepared, Reason, Status, StrategicError, crd};
+use admit_policy::{Builtins, GroupVersionKind, Prepared, Reason, Status, StrategicError, Unmade, crd};
 use serde_json::Value;
 
 use super::kinds;
+use super::mutations::{settle, typed};
 use super::reset_fields;
 use super::update::{carry_over, count_generation};
 use crate::builtin::tables;
@@ -16,6 +17,9 @@ use crate::codec::recheck;
 use crate::conversion::Conversions;
 use crate::emptied::Emptied;
 use crate::identity::Identity;
+use crate::managed_fields::configuration::merged;
+use crate::managed_fields::schema::Schema;
+use crate::managed_fields::typed::Typing;
 use crate::object;
 use crate::patch::applied::applied;
 use crate::patch::strategic;
@@ -55,6 +59,27 @@ impl Builtins for BuiltinKinds {
             }
         };
         Some(paths.scale_of(object))
+    }
+
+    fn merged(
+        &self,
+        kind: &GroupVersionKind,
+        outline: Option<&Value>,
+        live: &Value,
+        configuration: &Value,
+    ) -> Option<Result<Value, Unmade>> {
+        let made = match outline {
+            Some(outline) => {
+                let (schema, root) = Schema::of_definition(outline);
+                merged(Typing { schema: &schema, root }, live, configuration)
+            }
+            None => merged(typed(&kind.group, &kind.version, &kind.kind)?, live, configuration),
+        };
+        Some(made.map_err(Unmade::Failed))
+    }
+
+    fn settled(&self, kind: &GroupVersionKind, object: Value, strict: bool) -> Result<Value, Unmade> {
+        settle(&TABLE, kind, object, strict)
     }
 
     fn kind_of(&self, group: &str, version: &str, resource: &str) -> Option<GroupVersionKind> {

@@ -1,21 +1,22 @@
 //! What policies that change objects ask of the kinds that are served: merging, decoding and defaults.
 
+use std::sync::Arc;
+
 use admit_policy::{GroupVersionKind, Reason, Status, StatusCause, StatusDetails, Unmade};
 use serde_json::Value;
 
 use super::{Registry, kinds};
-use crate::builtin::tables;
 use crate::codec::{recheck, recheck_kind};
 use crate::managed_fields::configuration::{merged, untyped};
 use crate::managed_fields::schema::builtin;
 use crate::managed_fields::typed::Typing;
+use crate::resources::{ResourceInfo, ResourceTable};
 
 impl Registry {
-    /// Whether objects of the kind are served, or sent to what is served.
+    /// Whether anything is served in the group and version of the kind, which is as far as upstream looks.
     pub(super) fn knows(&self, kind: &GroupVersionKind) -> bool {
-        let GroupVersionKind { group, version, kind } = kind;
-        self.served().table.find_kind(group, version, kind).is_some()
-            || tables().kind(group, version, kind).is_some()
+        let is_its = |row: &Arc<ResourceInfo>| row.group == kind.group && row.version == kind.version;
+        self.served().table.rows().iter().any(is_its)
     }
 
     /// `live` with what a policy sets.
@@ -54,26 +55,37 @@ impl Registry {
         strict: bool,
     ) -> Result<Value, Unmade> {
         let served = self.served();
-        let GroupVersionKind { group, version, kind } = kind;
-        let info = served.table.find_kind(group, version, kind);
+        let info = served.table.find_kind(&kind.group, &kind.version, &kind.kind);
         if let Some(custom) = info.filter(|info| !info.builtin).and_then(|info| served.custom_version(info)) {
             custom.default(&mut object);
             return Ok(object);
         }
-        let read = match info {
-            Some(info) => recheck(info, None, object),
-            None => recheck_kind((group, version, kind), object),
-        };
-        let read = read.map_err(|why| unread(why.to_string(), strict))?;
-        if strict && !read.strict.is_empty() {
-            return Err(unread(format!("strict decoding error: {}", read.strict.join(", ")), true));
-        }
-        let mut object = read.object;
-        if let Some(info) = info {
-            kinds::default_unsent(info, &mut object);
-        }
-        Ok(object)
+        settle(&served.table, kind, object, strict)
     }
+}
+
+/// The same of a built-in kind.
+pub(super) fn settle(
+    table: &ResourceTable,
+    kind: &GroupVersionKind,
+    object: Value,
+    strict: bool,
+) -> Result<Value, Unmade> {
+    let GroupVersionKind { group, version, kind } = kind;
+    let info = table.find_kind(group, version, kind);
+    let read = match info {
+        Some(info) => recheck(info, None, object),
+        None => recheck_kind((group, version, kind), object),
+    };
+    let read = read.map_err(|why| unread(why.to_string(), strict))?;
+    if strict && !read.strict.is_empty() {
+        return Err(unread(format!("strict decoding error: {}", read.strict.join(", ")), true));
+    }
+    let mut object = read.object;
+    if let Some(info) = info {
+        kinds::default_unsent(info, &mut object);
+    }
+    Ok(object)
 }
 
 /// The type of a built-in kind of objects: options of streams are none.
@@ -83,7 +95,7 @@ pub(super) fn typed(group: &str, version: &str, kind: &str) -> Option<Typing<'st
 }
 
 /// What a patch makes that cannot be read is a fault of the server, whatever the failure policy is; what is merged is not.
-pub(super) fn unread(why: String, strict: bool) -> Unmade {
+fn unread(why: String, strict: bool) -> Unmade {
     if !strict {
         return Unmade::Failed(why);
     }

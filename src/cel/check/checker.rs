@@ -177,6 +177,12 @@ impl<'e, 's> Checker<'e, 's> {
                 self.error(id, format!("undefined field '{field}'"));
                 Type::Error
             }
+            Type::Opaque(name) if let Some(fields) = self.env.made_fields(name) => {
+                fields.field(field).unwrap_or_else(|| {
+                    self.error(id, format!("undefined field '{field}'"));
+                    Type::Error
+                })
+            }
             Type::Var(_) => {
                 self.unifier.assignable(&Type::Dyn, target);
                 Type::Dyn

@@ -112,11 +112,16 @@ pub(crate) fn type_named(name: &str) -> Option<Type> {
 impl<'e> Environment<'e> {
     /// What a literal of a type may set, if there are such literals.
     pub(super) fn fields(&self, name: &str) -> Option<Fields> {
+        messages::message(name).map(Fields::Message).or_else(|| self.made_fields(name))
+    }
+
+    /// The same of what mutations make.
+    pub(super) fn made_fields(&self, name: &str) -> Option<Fields> {
         let made = match name {
             PATCH => Some(Fields::Patch),
             _ => is_object(name).then_some(Fields::Object),
         };
-        messages::message(name).map(Fields::Message).or(made.filter(|_| self.patch_types))
+        made.filter(|_| self.patch_types)
     }
 
     /// The variable or type of a name; `locals` hide it, the last one first.

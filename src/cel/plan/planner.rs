@@ -12,7 +12,8 @@ use crate::value::{Constant, ConstantEntries};
 
 use super::patterns::PatternSum;
 use super::{
-    Attribute, EntryPlan, Field, FieldPlan, ListPlan, Local, Makes, MessagePlan, Op, ProgramError, Root, Slot, Step,
+    Attribute, EntryPlan, Field, FieldPlan, ListPlan, Local, Makes, MessagePlan, Op, ProgramError, Root,
+    Slot, Step,
 };
 
 /// What a plan may do ahead of evaluation.

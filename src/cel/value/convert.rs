@@ -50,7 +50,8 @@ impl<'a> Value<'a> {
             Self::Bytes(bytes) => Json::from(base64::encode(bytes)),
             Self::Duration(_) | Self::Timestamp(_) => Json::from(self.number_text().unwrap_or_default()),
             Self::Opaque(Opaque::Made(made)) => {
-                let member = |(name, value): &(&'a str, Self)| Ok(((*name).to_owned(), value.to_json(arena)?));
+                let member =
+                    |(name, value): &(&'a str, Self)| Ok(((*name).to_owned(), value.to_json(arena)?));
                 Json::Object(made.fields().iter().map(member).collect::<Result<_, EvalError>>()?)
             }
             Self::Opaque(Opaque::Empty) => Json::Object(serde_json::Map::new()),

@@ -164,7 +164,12 @@ impl WebhookArgs {
             definitions: true,
         };
         let configuration = webhook::configuration(&policies, &callee);
-        Ok(format!("{}{}", self.head(), yaml::write(&configuration)))
+        let mut text = format!("{}{}", self.head(), yaml::write(&configuration));
+        if let Some(mutating) = webhook::mutating_configuration(&policies, &callee) {
+            text.push_str("---\n");
+            text.push_str(&yaml::write(&mutating));
+        }
+        Ok(text)
     }
 }
 

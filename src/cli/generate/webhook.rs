@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use admit_policy::matching::{Rule, ScopeRule};
-use admit_policy::{Operation, PolicySet};
+use admit_policy::{Operation, Policy, PolicySet};
 use serde_json::{Map, Value, json};
 
 /// The name of the configuration and, as its first label, of the webhooks in it.
@@ -21,6 +21,8 @@ pub(in crate::cli) const NAME: &str = "admit";
 const ENFORCING: &str = "policies.admit.local";
 /// The webhook of the policies that cannot deny.
 const AUDITING: &str = "audit.policies.admit.local";
+/// The webhook of the policies that change objects.
+const MUTATING: &str = "mutate.policies.admit.local";
 /// Seconds an API server waits for an answer.
 const TIMEOUT: u32 = 10;
 
@@ -99,6 +101,46 @@ pub(in crate::cli) fn configuration(policies: &PolicySet, callee: &Callee<'_>) -
     })
 }
 
+/// A MutatingWebhookConfiguration that sends to `callee` what the policies that change objects match; none where there are
+/// no such policies.
+pub(in crate::cli) fn mutating_configuration(policies: &PolicySet, callee: &Callee<'_>) -> Option<Value> {
+    let rules = merged(
+        policies
+            .mutating_policies()
+            .filter(|(_, bindings)| !bindings.is_empty())
+            .map(|(policy, _)| policy.common()),
+    );
+    if rules.is_empty() {
+        return None;
+    }
+    let rules = sorted(rules);
+    let conditions = self::conditions(&rules);
+    let mut webhook = json!({
+        "name": MUTATING,
+        "clientConfig": callee.endpoint.client_config("/mutate"),
+        "rules": rules.into_iter().map(MergedRule::document).collect::<Vec<_>>(),
+        "failurePolicy": callee.failure_policy,
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        // What others change after it may concern its policies; which of them, they say themselves.
+        "reinvocationPolicy": "IfNeeded",
+        "timeoutSeconds": TIMEOUT,
+        "admissionReviewVersions": ["v1"],
+    });
+    if let Some(namespace) = callee.own_namespace {
+        webhook["namespaceSelector"] = outside_of(namespace);
+    }
+    if !conditions.is_empty() {
+        webhook["matchConditions"] = conditions.into();
+    }
+    Some(json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": NAME},
+        "webhooks": [webhook],
+    }))
+}
+
 impl Endpoint {
     /// As definitions say it, too.
     pub(in crate::cli) fn client_config(&self, path: &str) -> Value {
@@ -129,11 +171,25 @@ struct MergedRule {
 /// The rules of the policies that may deny, or of those that cannot. A policy without a binding has no effect and no
 /// rules. With `definitions` also the rules of custom resources.
 fn rules(policies: &PolicySet, enforcing: bool, definitions: bool) -> Vec<MergedRule> {
+    let concerned = policies
+        .policies()
+        .filter(|(policy, bindings)| !bindings.is_empty() && policy.may_deny(bindings) == enforcing);
+    let mut merged = merged(concerned.map(|(policy, _)| policy));
+    for definition in policies.documents().crds().iter().filter(|_| definitions) {
+        let definition = definition.definition();
+        let served = definition.versions.iter().filter(|version| version.served);
+        let versions: Vec<_> = served.map(|version| version.name.clone()).collect();
+        let plural = &definition.names.plural;
+        let key = (vec![definition.group.clone()], versions, "*", vec!["CREATE", "UPDATE"]);
+        merged.entry(key).or_default().extend([plural.clone(), format!("{plural}/status")]);
+    }
+    sorted(merged)
+}
+
+/// The resources of all rules of the policies, by what else a rule says.
+fn merged<'p>(policies: impl Iterator<Item = &'p Policy>) -> BTreeMap<Key, Vec<String>> {
     let mut merged: BTreeMap<Key, Vec<String>> = BTreeMap::new();
-    for (policy, bindings) in policies.policies() {
-        if bindings.is_empty() || policy.may_deny(bindings) != enforcing {
-            continue;
-        }
+    for policy in policies {
         for rule in &policy.constraints.rules {
             let key = key(rule);
             let resources: Vec<_> =
@@ -143,14 +199,10 @@ fn rules(policies: &PolicySet, enforcing: bool, definitions: bool) -> Vec<Merged
             }
         }
     }
-    for definition in policies.documents().crds().iter().filter(|_| definitions) {
-        let definition = definition.definition();
-        let served = definition.versions.iter().filter(|version| version.served);
-        let versions: Vec<_> = served.map(|version| version.name.clone()).collect();
-        let plural = &definition.names.plural;
-        let key = (vec![definition.group.clone()], versions, "*", vec!["CREATE", "UPDATE"]);
-        merged.entry(key).or_default().extend([plural.clone(), format!("{plural}/status")]);
-    }
+    merged
+}
+
+fn sorted(merged: BTreeMap<Key, Vec<String>>) -> Vec<MergedRule> {
     let sorted = merged.into_iter().map(|(key, mut resources)| {
         resources.sort_unstable();
         resources.dedup();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use admit_apiserver::{FromFile, Identity, Server};
 use admit_policy::manifest::Document;
+use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +30,13 @@ pub(super) async fn tell(server: &Server, in_force: &InForce, endpoint: &Endpoin
     };
     let configuration = webhook::configuration(&in_force.policies, &callee);
     register::put(&client, "validatingwebhookconfigurations", &configuration)
+        .await
+        .map_err(|error| refused("the webhook configuration", &error))?;
+    let mutating = webhook::mutating_configuration(&in_force.policies, &callee).unwrap_or_else(|| {
+        json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": webhook::NAME}, "webhooks": []})
+    });
+    register::put(&client, "mutatingwebhookconfigurations", &mutating)
         .await
         .map_err(|error| refused("the webhook configuration", &error))?;
     server.show_from_files(in_force.shown.iter().map(shown).collect()).await;

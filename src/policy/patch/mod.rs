@@ -123,6 +123,23 @@ pub fn patched(
     Ok(document.into_value())
 }
 
+/// The operations that make `after` of `before`, as JSON; none where they are equal.
+///
+/// ```
+/// use admit_policy::patch::difference;
+/// use serde_json::json;
+///
+/// let operations = difference(&json!({"a": 1}), &json!({"a": 1, "b": 2}));
+/// assert_eq!(operations, Some(json!([{"op": "add", "path": "/b", "value": 2}])));
+/// assert_eq!(difference(&json!([1]), &json!([1])), None);
+/// ```
+#[must_use]
+pub fn difference(before: &Value, after: &Value) -> Option<Value> {
+    let operations = json_patch::diff(before, after);
+    // Text, numbers and maps with text as keys: nothing in them can fail to be written.
+    (!operations.0.is_empty()).then(|| serde_json::to_value(&operations).unwrap_or_default())
+}
+
 /// The bytes of a value as compact JSON, with `<`, `>` and `&` escaped as Go escapes them.
 ///
 /// ```

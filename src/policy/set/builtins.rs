@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::crd::ScalePaths;
 use crate::report::decision::Status;
 use crate::request::GroupVersionKind;
+use crate::vap::Unmade;
 
 /// A server's handling of built-in kinds before admission: defaults, strict decoding and validation.
 ///
@@ -66,6 +67,22 @@ pub trait Builtins: Sync + Debug {
 
     /// A write of `new` over `old`, or of its status alone; none where nothing is known of the kind.
     fn prepare(&self, new: &Value, old: Option<&Value>, status: bool) -> Option<Prepared>;
+
+    /// `live` with what a policy sets: of a custom resource by the outline of its schema; none where nothing is known of the
+    /// kind.
+    fn merged(
+        &self,
+        kind: &GroupVersionKind,
+        outline: Option<&Value>,
+        live: &Value,
+        configuration: &Value,
+    ) -> Option<Result<Value, Unmade>>;
+
+    /// An object that a policy made, decoded as its kind and with defaults; as it is where nothing is known of the kind.
+    ///
+    /// # Errors
+    /// When it is none of its kind any longer.
+    fn settled(&self, kind: &GroupVersionKind, object: Value, strict: bool) -> Result<Value, Unmade>;
 
     /// The kind of a resource, the first where a group or version of `*` leaves several; none where nothing is known of it.
     fn kind_of(&self, group: &str, version: &str, resource: &str) -> Option<GroupVersionKind>;

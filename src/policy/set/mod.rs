@@ -3,6 +3,7 @@
 pub(crate) mod builtins;
 pub(crate) mod documents;
 mod index;
+pub(crate) mod known;
 pub(crate) mod load;
 mod mutating;
 mod strict;
@@ -363,8 +364,7 @@ impl PolicySetBuilder {
                 Configuration::compile(Kind::Mutating, document).map_err(fields)?;
             }
             "MutatingAdmissionPolicy" => {
-                let policy =
-                    MutatingPolicy::compile_among(document, &mut self.patterns).map_err(fields)?;
+                let policy = MutatingPolicy::compile_among(document, &mut self.patterns).map_err(fields)?;
                 let params = policy.common().param_kind.iter();
                 self.param_kinds.extend(params.map(|kind| (kind.group.clone(), kind.kind.clone())));
                 self.mutating.push(policy);
@@ -399,8 +399,8 @@ impl PolicySetBuilder {
     }
 
     pub fn finish(self) -> PolicySet {
-        let set = PolicySet::new(self.policies, self.bindings)
-            .mutating(self.mutating, self.mutating_bindings);
+        let set =
+            PolicySet::new(self.policies, self.bindings).mutating(self.mutating, self.mutating_bindings);
         PolicySet { documents: self.documents, ..set }
     }
 }

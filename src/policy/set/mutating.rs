@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use crate::deadline::{Deadline, Interrupted};
 use crate::matching::{self, Matched};
 use crate::report::options::EvalOptions;
-use crate::request::Request;
 use crate::request::host::Host;
+use crate::request::{Operation, Request};
 use crate::set::PolicySet;
 use crate::set::index::{Candidate, Certainty, PolicyIndex};
 use crate::vap::{self, Binding, Mutated, MutatingPolicy, Pass, Reinvocation, Schemas};
@@ -63,7 +63,18 @@ impl PolicySet {
         reinvocation: &mut Reinvocation,
         eval: EvalOptions<'_>,
     ) -> Mutated {
-        if matching::is_exempt(&request.kind) {
+        self.mutate_only(request, (host, schemas), reinvocation, eval, &|_| true)
+    }
+
+    fn mutate_only(
+        &self,
+        request: &Request<'_>,
+        (host, schemas): (&dyn Host, &dyn Schemas),
+        reinvocation: &mut Reinvocation,
+        eval: EvalOptions<'_>,
+        accept: &dyn Fn(&str) -> bool,
+    ) -> Mutated {
+        if matching::is_exempt(&request.kind) || request.operation == Operation::Delete {
             return Mutated::default();
         }
         let overdue = || eval.deadline.is_some_and(Deadline::has_passed);
@@ -71,6 +82,9 @@ impl PolicySet {
         let candidates: Vec<_> = found
             .filter_map(|Candidate { position, certainty }| {
                 let (policy, bindings) = self.mutating.policies.get(position)?;
+                if !accept(&policy.common().name) {
+                    return None;
+                }
                 let matched = match certainty {
                     Certainty::Matches => Ok(Some(Matched::as_it_is(request))),
                     Certainty::Open if overdue() => Err(Interrupted.into()),
@@ -82,22 +96,23 @@ impl PolicySet {
         vap::mutate(&Pass { request, host, schemas, eval }, &candidates, reinvocation)
     }
 
-    /// Runs them twice where that is wanted.
+    /// Runs those that `accept` names, a second time where that is wanted.
     pub fn mutate_fully(
         &self,
         request: &Request<'_>,
         around: (&dyn Host, &dyn Schemas),
         eval: EvalOptions<'_>,
+        accept: impl Fn(&str) -> bool,
     ) -> Mutated {
         let mut reinvocation = Reinvocation::default();
-        let first = self.mutate(request, around, &mut reinvocation, eval);
+        let first = self.mutate_only(request, around, &mut reinvocation, eval, &accept);
         if first.denial.is_some() || !reinvocation.is_wanted() {
             return first;
         }
         reinvocation.begin_second();
         let Mutated { object, mut outcomes, .. } = first;
         let request = Request { object: object.clone().map(Into::into), ..request.clone() };
-        let second = self.mutate(&request, around, &mut reinvocation, eval);
+        let second = self.mutate_only(&request, around, &mut reinvocation, eval, &accept);
         outcomes.extend(second.outcomes);
         Mutated { object: second.object.or(object), denial: second.denial, outcomes }
     }

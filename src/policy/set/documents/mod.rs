@@ -104,7 +104,8 @@ impl Documents {
         self.builtins = Some(builtins);
     }
 
-    pub(crate) fn builtins(&self) -> Option<&'static dyn Builtins> {
+    /// A server's knowledge of built-in kinds, if it was [set](Self::set_builtins).
+    pub fn builtins(&self) -> Option<&'static dyn Builtins> {
         self.builtins
     }
 

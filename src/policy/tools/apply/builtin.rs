@@ -8,7 +8,10 @@ use serde_json::Value;
 
 use super::custom::{carried_over, not_strict};
 use super::{Applied, Change, FieldValidation, Pair, Rehearsal};
+use crate::read::object::Object;
+use crate::report::decision::Reason;
 use crate::report::recording::Recording;
+use crate::request::Request;
 use crate::set::builtins::Prepared;
 
 pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, recording: Option<&Recording>) -> Applied {
@@ -32,9 +35,30 @@ pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, recording: Option<&R
         FieldValidation::Strict | FieldValidation::Ignore => {}
         FieldValidation::Warn => applied.warnings.splice(0..0, strict).for_each(drop),
     }
-    if applied.refusal.is_none() {
-        let request = rehearsal.request(pair, object, old.map(Arc::new));
-        rehearsal.decide(&request, &mut applied, recording);
+    // What cannot be decoded no policy sees; what is invalid a policy may make valid.
+    if applied.refusal.as_ref().is_some_and(|status| status.code == Reason::BadRequest.code()) {
+        return applied;
+    }
+    let refusal = applied.refusal.take();
+    let request = rehearsal.request(pair, object, old.map(Arc::new));
+    match rehearsal.mutate(&request, &mut applied, recording) {
+        None if applied.refusal.is_some() => return applied,
+        None if refusal.is_some() => applied.refusal = refusal,
+        None => rehearsal.decide(&request, &mut applied, recording),
+        Some(mutated) => {
+            let again =
+                rehearsal.builtins.and_then(|kinds| kinds.prepare(&mutated, pair.old.as_deref(), status));
+            let Some(Prepared { object, old, refusal, warnings, .. }) = again else { return applied };
+            applied.warnings.extend(warnings);
+            applied.mutated = Some(object.clone());
+            match refusal {
+                Some(refusal) => applied.refusal = Some(refusal),
+                None => {
+                    let request = rehearsal.request(pair, object, old.map(Arc::new));
+                    rehearsal.decide(&request, &mut applied, recording);
+                }
+            }
+        }
     }
     applied
 }
@@ -49,7 +73,12 @@ fn as_written(rehearsal: &Rehearsal<'_>, pair: &Pair, new: Value, recording: Opt
     }
     let change = if pair.old.is_some() { Change::Update } else { Change::Create };
     let mut applied = Applied { as_written: true, ..Applied::new(change) };
-    rehearsal.decide(&rehearsal.request(pair, new, pair.old.clone()), &mut applied, recording);
+    let request = rehearsal.request(pair, new, pair.old.clone());
+    let mutated = rehearsal.mutate(&request, &mut applied, recording);
+    if applied.refusal.is_none() {
+        let object = mutated.map(Object::from).or_else(|| request.object.clone());
+        rehearsal.decide(&Request { object, ..request }, &mut applied, recording);
+    }
     applied
 }
 

@@ -47,11 +47,21 @@ pub(super) fn apply(
         FieldValidation::Strict | FieldValidation::Ignore => {}
         FieldValidation::Warn => applied.warnings.splice(0..0, unknown).for_each(drop),
     }
-    if written.errors.is_empty() {
-        let request = rehearsal.request(pair, written.object, old.map(Arc::new));
-        rehearsal.decide(&request, &mut applied, recording);
-    } else {
-        applied.refusal = Some(invalid(&pair.identity, &written.errors));
+    let stored = old.clone().map(Arc::new);
+    let request = rehearsal.request(pair, written.object, stored.clone());
+    let (request, errors) = match rehearsal.mutate(&request, &mut applied, recording) {
+        None => (request, written.errors),
+        // What a policy adds and no schema knows is dropped, and nobody is warned of it.
+        Some(mutated) => {
+            let again = Write { crd, version, old: old.as_ref(), status, eval }.decide(&mutated);
+            applied.mutated = Some(again.object.clone());
+            (rehearsal.request(pair, again.object, stored), again.errors)
+        }
+    };
+    match applied.refusal {
+        Some(_) => {}
+        None if errors.is_empty() => rehearsal.decide(&request, &mut applied, recording),
+        None => applied.refusal = Some(invalid(&pair.identity, &errors)),
     }
     applied
 }

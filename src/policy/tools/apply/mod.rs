@@ -33,7 +33,8 @@ use crate::request::{Operation, Request, UserInfo};
 use crate::set::PolicySet;
 use crate::set::builtins::Builtins;
 use crate::set::documents::Documents;
-use crate::vap::{Binding, Missed, Policy};
+use crate::set::known::KnownKinds;
+use crate::vap::{Binding, Missed, MutatingPolicy, Policy};
 
 pub(crate) use self::custom::not_strict;
 pub use self::pair::{Identity, Pair, PairError, Paired, Pairing, pair};
@@ -130,6 +131,8 @@ pub struct Applied {
     pub as_written: bool,
     /// The result of each policy that matched.
     pub outcomes: Vec<PolicyOutcome>,
+    /// The object as policies changed it; none where they did not.
+    pub mutated: Option<Value>,
     /// Why the others were not asked; only where the decision is recorded.
     pub missed: Vec<Missed>,
 }
@@ -156,6 +159,7 @@ impl Applied {
             validated: false,
             as_written: false,
             outcomes: Vec::new(),
+            mutated: None,
             missed: Vec::new(),
         }
     }
@@ -219,7 +223,10 @@ impl<'s> Rehearsal<'s> {
             ("apiextensions.k8s.io", "CustomResourceDefinition")
             | (
                 "admissionregistration.k8s.io",
-                "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding",
+                "ValidatingAdmissionPolicy"
+                | "ValidatingAdmissionPolicyBinding"
+                | "MutatingAdmissionPolicy"
+                | "MutatingAdmissionPolicyBinding",
             ) => self.registration(pair, recording),
             _ => match self.host.crd_of(kind).cloned() {
                 Some(crd) => custom::apply(self, pair, &crd, recording),
@@ -238,6 +245,9 @@ impl<'s> Rehearsal<'s> {
             ("ValidatingAdmissionPolicy", Some(old)) => Policy::compile_update(&new, old).err(),
             ("ValidatingAdmissionPolicy", None) => Policy::compile(&new).err(),
             ("ValidatingAdmissionPolicyBinding", _) => Binding::compile(&new).err(),
+            ("MutatingAdmissionPolicy", Some(old)) => MutatingPolicy::compile_update(&new, old).err(),
+            ("MutatingAdmissionPolicy", None) => MutatingPolicy::compile(&new).err(),
+            ("MutatingAdmissionPolicyBinding", _) => Binding::compile_mutating(&new).err(),
             (_, Some(old)) => CompiledCrd::compile_update(&new, old).err(),
             (_, None) => CompiledCrd::compile(&new).err(),
         };
@@ -260,7 +270,27 @@ impl<'s> Rehearsal<'s> {
         applied.refusal = denial.map(|denial| denial.status);
         applied.warnings.extend(warnings);
         applied.audit_annotations = audit_annotations;
-        applied.outcomes = outcomes;
+        applied.outcomes.extend(outcomes);
+    }
+
+    /// Lets policies change the object of the request. What came of it, if they changed it and do not deny.
+    fn mutate(
+        &self,
+        request: &Request<'_>,
+        applied: &mut Applied,
+        recording: Option<&Recording>,
+    ) -> Option<Value> {
+        self.set.mutating_policies().next()?;
+        let host = self.host.in_namespace(&request.namespace, &self.options.namespace_labels);
+        let kinds = KnownKinds { documents: &self.host, builtins: self.builtins };
+        let mutated = self.set.mutate_fully(request, (&host, &kinds), recording.into(), |_| true);
+        applied.outcomes.extend(mutated.outcomes);
+        applied.refusal = mutated.denial.map(|denial| denial.status);
+        let changed = mutated
+            .object
+            .filter(|object| request.object.as_ref().is_none_or(|sent| *sent.value() != *object));
+        applied.mutated.clone_from(&changed);
+        changed.filter(|_| applied.refusal.is_none())
     }
 
     fn is_of_status(&self) -> bool {
@@ -329,8 +359,13 @@ pub fn may_be_in_force(manifest: &Value) -> bool {
 }
 
 /// Kinds of what manifests bring with them for one another.
-const CONFIGURING: [&str; 3] =
-    ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "CustomResourceDefinition"];
+const CONFIGURING: [&str; 5] = [
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "CustomResourceDefinition",
+];
 
 fn kind_and_name(document: &Document) -> (&str, &str) {
     let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -341,6 +376,8 @@ fn compiles(manifest: &Value) -> bool {
     match manifest.get("kind").and_then(Value::as_str).unwrap_or_default() {
         "ValidatingAdmissionPolicy" => Policy::compile(manifest).is_ok(),
         "ValidatingAdmissionPolicyBinding" => Binding::compile(manifest).is_ok(),
+        "MutatingAdmissionPolicy" => MutatingPolicy::compile(manifest).is_ok(),
+        "MutatingAdmissionPolicyBinding" => Binding::compile_mutating(manifest).is_ok(),
         "CustomResourceDefinition" => CompiledCrd::compile(manifest).is_ok(),
         _ => false,
     }

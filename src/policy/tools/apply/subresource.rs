@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Applied, Change, Pair, Rehearsal};
+use crate::read::object::Object;
 use crate::report::decision::{Reason, Status};
 use crate::report::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request};
@@ -80,7 +81,11 @@ pub(super) fn apply(
         ..rehearsal.request(pair, object, old.map(Arc::new))
     };
     let mut applied = Applied::new(change);
-    rehearsal.decide(&request, &mut applied, recording);
+    let mutated = rehearsal.mutate(&request, &mut applied, recording);
+    if applied.refusal.is_none() {
+        let object = mutated.map(Object::from).or_else(|| request.object.clone());
+        rehearsal.decide(&Request { object, ..request }, &mut applied, recording);
+    }
     applied
 }
 

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::Outcome;
 use super::expect::{Answer, Told};
+use super::run::Refused;
 use crate::read::object::Object;
-use crate::report::decision::reason_named;
+use crate::report::decision::{Reason, reason_named};
 use crate::request::host::Scope;
 use crate::request::{Operation, Request};
 use crate::set::builtins::{Builtins, Prepared};
@@ -18,18 +19,22 @@ use crate::tools::apply::not_strict;
 
 /// Does to the objects of a request what a server does before it asks policies, where it knows the kind and would store the
 /// object. Answers why it would not.
-pub(super) fn prepare(request: &mut Request<'_>, host: &Documents) -> Result<(), Box<Answer>> {
+pub(super) fn prepare(request: &mut Request<'_>, host: &Documents) -> Result<(), Box<Refused>> {
     let Some(builtins) = host.builtins().filter(|_| is_written(request, host)) else { return Ok(()) };
     let Some(Prepared { object, old, strict, refusal, .. }) = prepared(request, host, builtins) else {
         return Ok(());
     };
     let refusal = if strict.is_empty() { refusal } else { Some(not_strict(&request.kind, &strict)) };
-    if let Some(status) = refusal {
-        return Err(Box::new(of_status(&status)));
-    }
     request.object = Some(object.into());
     request.old_object = old.map(|old| Object::from(Arc::new(old)));
-    Ok(())
+    match refusal {
+        None => Ok(()),
+        // What cannot be decoded no policy sees.
+        Some(status) => Err(Box::new(Refused {
+            is_final: status.code == Reason::BadRequest.code(),
+            answer: of_status(&status),
+        })),
+    }
 }
 
 /// Whether the object is what would be stored: those sent to most subresources, and those that stand for another resource, are not.

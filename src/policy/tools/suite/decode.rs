@@ -40,7 +40,8 @@ pub const CASE_FIELDS: &[&str] = &[
     "expect",
 ];
 /// The fields of `expect`.
-pub const EXPECT_FIELDS: &[&str] = &["outcome", "message", "reason", "field", "annotations"];
+pub const EXPECT_FIELDS: &[&str] =
+    &["outcome", "message", "reason", "field", "annotations", "object", "idempotent"];
 
 impl Suite {
     /// Whether `document` is a suite, by its `apiVersion` and `kind`.
@@ -277,10 +278,28 @@ fn expectation(case: &Fields<'_>) -> Result<Expectation, FieldsError> {
             reason: reason(&fields)?,
             field: fields.optional_string("field")?,
             annotations: fields.string_map("annotations")?,
+            object: expected_object(&fields)?,
+            idempotent: fields.bool("idempotent")?,
         });
     };
     let outcome = outcome(&case.path_of("expect"), word)?;
-    Ok(Expectation { outcome, message: None, reason: None, field: None, annotations: Vec::new() })
+    Ok(Expectation {
+        outcome,
+        message: None,
+        reason: None,
+        field: None,
+        annotations: Vec::new(),
+        object: None,
+        idempotent: false,
+    })
+}
+
+fn expected_object(fields: &Fields<'_>) -> Result<Option<Value>, FieldsError> {
+    match fields.get("object") {
+        None => Ok(None),
+        Some(object @ Value::Object(_)) => Ok(Some(object.clone())),
+        Some(_) => Err(wrong(fields.path_of("object"), "must be a map of what the object has then")),
+    }
 }
 
 fn outcome(path: &str, word: &str) -> Result<Outcome, FieldsError> {

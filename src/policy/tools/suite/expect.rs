@@ -2,6 +2,7 @@
 
 use admit_apimachinery::field_error::FieldErrorKind;
 use regex_automata::meta::Regex;
+use serde_json::Value;
 
 use super::Outcome;
 use crate::report::decision::{Reason, reason_named};
@@ -17,6 +18,11 @@ pub struct Expectation {
     pub field: Option<String>,
     /// Audit annotations that must be there.
     pub annotations: Vec<(String, String)>,
+    /// What the object has when policies have changed it: maps may have more members, a null stands for one that is not
+    /// there, and lists are compared whole.
+    pub object: Option<Value>,
+    /// Whether policies leave an object as it is that they have changed once.
+    pub idempotent: bool,
 }
 
 /// A reason by the place that a `Status` has it in.
@@ -59,6 +65,10 @@ pub(super) struct Answer {
     pub(super) annotations: Vec<(String, String)>,
     /// Policies that were not asked, with the reasons; only where the case is recorded.
     pub(super) missed: Vec<Missed>,
+    /// The object as policies left it.
+    pub(super) object: Option<Value>,
+    /// The same after they saw it once more; only where that is asked for.
+    pub(super) again: Option<Value>,
     /// The whole message of a server that takes no such object, whatever policies say.
     pub(super) refusal: Option<String>,
 }
@@ -112,6 +122,17 @@ impl Expectation {
             found.push(Mismatch::new("reason", reason.as_str(), actual));
         }
         self.of_one_rule(&answer.told, &mut found);
+        if let Some(expected) = &self.object {
+            let actual = answer.object.as_ref().unwrap_or(&Value::Null);
+            differences(expected, actual, &mut "object".to_owned(), &mut found);
+        }
+        if let (true, Some(once), Some(again)) = (self.idempotent, &answer.object, &answer.again) {
+            let mut changed = Vec::new();
+            differences(once, again, &mut "object".to_owned(), &mut changed);
+            differences(again, once, &mut "object".to_owned(), &mut changed);
+            let told = changed.first().map(|Mismatch { expected, actual, .. }| (expected, actual));
+            found.extend(told.map(|(expected, actual)| Mismatch::new("idempotent", expected, actual)));
+        }
         for (key, value) in &self.annotations {
             let actual = answer.annotations.iter().find(|(name, _)| name == key).map(|(_, value)| value);
             if actual != Some(value) {
@@ -155,6 +176,32 @@ impl Expectation {
                 |told| told.cause.map_or("", FieldErrorKind::reason),
                 ", ",
             );
+        }
+    }
+}
+
+/// Where `actual` is not as `expected` says.
+fn differences(expected: &Value, actual: &Value, path: &mut String, found: &mut Vec<Mismatch>) {
+    let length = path.len();
+    match (expected, actual) {
+        (Value::Object(members), Value::Object(others)) => {
+            for (name, member) in members {
+                path.push('.');
+                path.push_str(name);
+                differences(member, others.get(name).unwrap_or(&Value::Null), path, found);
+                path.truncate(length);
+            }
+        }
+        (Value::Array(items), Value::Array(others)) if items.len() == others.len() => {
+            for (at, (item, other)) in items.iter().zip(others).enumerate() {
+                path.push_str(&format!("[{at}]"));
+                differences(item, other, path, found);
+                path.truncate(length);
+            }
+        }
+        (expected, actual) if expected == actual => {}
+        (expected, actual) => {
+            found.push(Mismatch::new("object", &format!("{path}: {expected}"), &actual.to_string()));
         }
     }
 }

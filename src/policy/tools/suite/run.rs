@@ -15,8 +15,10 @@ use crate::report::decision::{Decision, Enforcement, PolicyOutcome, Reason, Rule
 use crate::report::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request};
 use crate::set::PolicySet;
+use crate::set::builtins::Builtins;
 use crate::set::documents::Documents;
-use crate::vap::Missed;
+use crate::set::known::KnownKinds;
+use crate::vap::{Missed, Mutated};
 
 /// The result of a case.
 ///
@@ -147,26 +149,71 @@ fn answer(
 ) -> Answer {
     // Where a case names policies, passing the CRD alone is not what it is about.
     let by_crd = case.policies.is_empty();
-    let crd = host.crd_of(&request.kind).filter(|_| request.operation != Operation::Delete).cloned();
-    let mut checked = false;
-    if let Some(crd) = crd
-        && let Some(version) = crd.version(&request.kind.version)
-    {
-        let old = request.old_object.as_ref().map(|old| version.stored(&old.value()));
-        let status = request.subresource == "status";
-        let write = Write { crd: &crd, version, old: old.as_ref(), status, eval: recording.into() };
-        match write_resource(&write, &mut request) {
-            Ok(validated) => checked = validated && by_crd,
-            Err(refusal) => return *refusal,
-        }
-        request.old_object = old.map(Object::from);
-    } else if let Err(refusal) = builtin::prepare(&mut request, host) {
-        return *refusal;
-    }
     let in_force = |name: &str| case.policies.is_empty() || case.policies.iter().any(|policy| policy == name);
-    let decision = set.decide_with(&request, host, in_force, recording.into());
+    let mut sent = taken(&mut request, host, recording);
+    let mutated = mutated(&request, (set, host), recording, &in_force);
+    if mutated.denial.is_some() && !sent.as_ref().is_err_and(|refused| refused.is_final) {
+        let decision = Decision { denial: mutated.denial, outcomes: mutated.outcomes, ..Decision::default() };
+        return of_decision(&decision, false);
+    }
+    if let Some(object) = mutated.object
+        && !sent.as_ref().is_err_and(|refused| refused.is_final)
+    {
+        request.object = Some(object.into());
+        sent = taken(&mut request, host, recording);
+    }
+    let checked = match sent {
+        Ok(validated) => validated && by_crd,
+        Err(refused) => return refused.answer,
+    };
+    let mut decision = set.decide_with(&request, host, in_force, recording.into());
+    decision.outcomes.splice(0..0, mutated.outcomes);
     let missed = if recording.is_some() { set.missed(&request, host, in_force) } else { Vec::new() };
-    Answer { missed, ..of_decision(&decision, checked) }
+    let object = request.object.as_ref().map(|object| object.value().into_owned());
+    let again = case.expect.idempotent.then(|| {
+        let again = self::mutated(&request, (set, host), None, &in_force);
+        again.object.or_else(|| object.clone())
+    });
+    Answer { missed, object, again: again.flatten(), ..of_decision(&decision, checked) }
+}
+
+/// An object that a server does not take.
+pub(super) struct Refused {
+    pub(super) answer: Answer,
+    /// Whether that is so whatever policies make of it.
+    pub(super) is_final: bool,
+}
+
+/// Does to the object what a server does when it has read it, as far as its kind is known. True when it was validated by
+/// its definition.
+fn taken(
+    request: &mut Request<'_>,
+    host: &Documents,
+    recording: Option<&Recording>,
+) -> Result<bool, Box<Refused>> {
+    let crd = host.crd_of(&request.kind).filter(|_| request.operation != Operation::Delete).cloned();
+    let Some(crd) = crd else { return builtin::prepare(request, host).map(|()| false) };
+    let Some(version) = crd.version(&request.kind.version) else {
+        return builtin::prepare(request, host).map(|()| false);
+    };
+    let old = request.old_object.as_ref().map(|old| version.stored(&old.value()));
+    let status = request.subresource == "status";
+    let write = Write { crd: &crd, version, old: old.as_ref(), status, eval: recording.into() };
+    let validated = write_resource(&write, request);
+    request.old_object = old.map(Object::from);
+    validated
+}
+
+/// What policies make of the object.
+fn mutated(
+    request: &Request<'_>,
+    (set, host): (&PolicySet, &Documents),
+    recording: Option<&Recording>,
+    in_force: &dyn Fn(&str) -> bool,
+) -> Mutated {
+    let kinds =
+        KnownKinds { documents: host, builtins: host.builtins().map(|builtins| builtins as &dyn Builtins) };
+    set.mutate_fully(request, (host, &kinds), recording.into(), in_force)
 }
 
 fn request(case: &Case, host: &Documents) -> Request<'static> {
@@ -203,19 +250,20 @@ fn request(case: &Case, host: &Documents) -> Request<'static> {
 
 /// Does to a custom resource what the API server does before admission, and validates it. True when there was an
 /// object to validate.
-fn write_resource(write: &Write<'_>, request: &mut Request<'_>) -> Result<bool, Box<Answer>> {
+fn write_resource(write: &Write<'_>, request: &mut Request<'_>) -> Result<bool, Box<Refused>> {
     let Some(new) = &request.object else { return Ok(false) };
     let written = write.decide(&new.value());
+    request.object = Some(written.object.into());
     if written.errors.is_empty() {
-        request.object = Some(written.object.into());
         return Ok(true);
     }
-    Err(Box::new(Answer {
+    let answer = Answer {
         outcome: Some(Outcome::Deny),
         told: written.errors.iter().map(of_error).collect(),
         reason: Some(Reason::Invalid),
         ..Answer::default()
-    }))
+    };
+    Err(Box::new(Refused { answer, is_final: false }))
 }
 
 fn of_error(error: &FieldError) -> Told {

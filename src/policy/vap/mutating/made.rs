@@ -16,7 +16,8 @@ const MAX_EXACT: u64 = (1 << 53) - 1;
 pub(super) fn object<'a>(made: &Made<'a>, arena: &'a Bump) -> Result<Json, String> {
     named_by_fields(made, arena).map_err(|why| format!("type mismatch: {why}"))?;
     let converted = fields(made, &mut String::new(), arena);
-    converted.map_err(|why| format!("error applying patch: failed to convert patch object to typed object: {why}"))
+    converted
+        .map_err(|why| format!("error applying patch: failed to convert patch object to typed object: {why}"))
 }
 
 /// The value of an operation.
@@ -50,9 +51,7 @@ fn plain<'a>(value: &Value<'a>, arena: &'a Bump) -> Result<Json, String> {
             let items = (0..list.len()).filter_map(|at| list.try_get(arena, at).transpose());
             items.map(|item| plain(&item.map_err(told)?, arena)).collect::<Result<_, String>>()?
         }
-        Value::Map(map) => {
-            members(*map, arena, |name, value| Ok((name.to_owned(), plain(&value, arena)?)))?
-        }
+        Value::Map(map) => members(*map, arena, |name, value| Ok((name.to_owned(), plain(&value, arena)?)))?,
         Value::Optional(Some(inner)) => plain(inner, arena)?,
         Value::Optional(None) => return Err("optional.none() dereference".to_owned()),
         Value::Opaque(Opaque::Made(made)) => fields(made, &mut String::new(), arena)?,

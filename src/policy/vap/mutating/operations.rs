@@ -4,7 +4,8 @@
 use admit_apimachinery::go;
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{
-    AddOperation, CopyOperation, MoveOperation, PatchOperation, RemoveOperation, ReplaceOperation, TestOperation,
+    AddOperation, CopyOperation, MoveOperation, PatchOperation, RemoveOperation, ReplaceOperation,
+    TestOperation,
 };
 use serde_json::Value;
 
@@ -51,7 +52,9 @@ fn refused(
 ) -> Result<Option<Value>, String> {
     match error.kind {
         PatchErrorKind::TestFailed => return Ok(None),
-        PatchErrorKind::TooDeep | PatchErrorKind::CopiesTooLarge { .. } => return Err(error.kind.to_string()),
+        PatchErrorKind::TooDeep | PatchErrorKind::CopiesTooLarge { .. } => {
+            return Err(error.kind.to_string());
+        }
         PatchErrorKind::InvalidPointer
         | PatchErrorKind::InvalidFromPointer
         | PatchErrorKind::CannotMoveInsideItself => {}
@@ -68,7 +71,8 @@ fn refused(
 impl Operation {
     fn decoded(&self) -> Result<PatchOperation, String> {
         let Self { op, path, from, value } = self;
-        let missing = |what: &str, path: &str| format!("{op} operation does not apply: doc is missing {what}{path}");
+        let missing =
+            |what: &str, path: &str| format!("{op} operation does not apply: doc is missing {what}{path}");
         // The whole document is replaced or tested, and nothing else is done to it.
         let whole = matches!(op.as_str(), "replace" | "test") && path.is_empty();
         let at = |path: &str| match path.find('/') {
@@ -77,9 +81,7 @@ impl Operation {
             // What stands before the first slash says nothing.
             Some(start) => path.get(start..).map(pointer),
         };
-        let from = || {
-            at(from).ok_or_else(|| format!("{}: missing value", missing("from path: ", from)))
-        };
+        let from = || at(from).ok_or_else(|| format!("{}: missing value", missing("from path: ", from)));
         let path = match at(path) {
             Some(path) => path,
             None if matches!(op.as_str(), "add" | "remove" | "replace" | "move" | "copy" | "test") => {
@@ -88,8 +90,12 @@ impl Operation {
                         from()?;
                         format!("{}: missing value", missing("destination path: ", path))
                     }
-                    "add" | "remove" => format!("{}: missing value", missing("path: ", &format!("\"{path}\""))),
-                    "test" => format!("test operation does not apply: is missing path: {path}: missing value"),
+                    "add" | "remove" => {
+                        format!("{}: missing value", missing("path: ", &format!("\"{path}\"")))
+                    }
+                    "test" => {
+                        format!("test operation does not apply: is missing path: {path}: missing value")
+                    }
                     _ => format!("{}: missing value", missing("path: ", path)),
                 });
             }
@@ -122,7 +128,11 @@ impl Operation {
         let missing = |text: String| format!("{text}: missing value");
         let (place, named) = match op.as_str() {
             "move" | "copy" => match container(state, from) {
-                None => return missing(format!("{op} operation does not apply: doc is missing from path: {from}")),
+                None => {
+                    return missing(format!(
+                        "{op} operation does not apply: doc is missing from path: {from}"
+                    ));
+                }
                 Some((around, key)) => match unfound(around, &key, "remove") {
                     Some(why) if op == "move" => return format!("error in move for path: '{key}': {why}"),
                     Some(why) => return format!("error in copy for from: '{from}': {why}"),
@@ -145,7 +155,9 @@ impl Operation {
             }
             _ => match container(state, path) {
                 None => {
-                    return missing(format!("{op} operation does not apply: doc is missing path: \"{path}\""));
+                    return missing(format!(
+                        "{op} operation does not apply: doc is missing path: \"{path}\""
+                    ));
                 }
                 Some(place) => (place, format!("error in {op} for path: '{path}'")),
             },

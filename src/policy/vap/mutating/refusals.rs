@@ -33,8 +33,7 @@ pub(super) fn direct(status: Status) -> Denial {
 pub(super) fn internal(why: &str) -> Box<Status> {
     let message = format!("Internal error occurred: {why}");
     let cause = StatusCause { reason: "".into(), message: why.to_owned(), field: String::new() };
-    let details =
-        StatusDetails { causes: vec![cause], ..StatusDetails::default() };
+    let details = StatusDetails { causes: vec![cause], ..StatusDetails::default() };
     Box::new(Status::new(Reason::InternalError, message).with(details))
 }
 
@@ -50,10 +49,7 @@ pub(super) fn unserved(kind: &GroupVersionKind) -> Box<Status> {
 }
 
 pub(super) fn no_namespace(name: &str) -> Box<Status> {
-    let details = StatusDetails {
-        name: name.to_owned(),
-        kind: "namespaces".to_owned(),
-        ..StatusDetails::default()
-    };
+    let details =
+        StatusDetails { name: name.to_owned(), kind: "namespaces".to_owned(), ..StatusDetails::default() };
     Box::new(Status::new(Reason::NotFound, format!("namespaces \"{name}\" not found")).with(details))
 }

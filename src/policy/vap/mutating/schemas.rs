@@ -17,8 +17,7 @@ pub trait Schemas: Sync + Debug {
     /// # Errors
     /// When one of them does not fit the schema, or the configuration sets something atomic; without the words
     /// `error applying patch`.
-    fn merged(&self, kind: &GroupVersionKind, live: &Value, configuration: &Value)
-    -> Result<Value, Unmade>;
+    fn merged(&self, kind: &GroupVersionKind, live: &Value, configuration: &Value) -> Result<Value, Unmade>;
 
     /// An object that a mutation made, as a server reads it: decoded as its kind, with defaults. `strict` objects to fields
     /// that the kind does not have.
