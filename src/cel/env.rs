@@ -1,6 +1,7 @@
 //! Environments: what an expression may name, and the way from its text to a program.
 
 mod own;
+mod release;
 #[cfg(test)]
 mod tests;
 
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::check::{self, CheckedAst, Reference};
 use crate::cost::Bounds;
 use crate::diagnostic::CompileError;
-use crate::library::{Extra, Functions, Overload, Version};
+use crate::library::{Extra, Functions, Offer, Overload, Version};
 use crate::plan::{Options, PatternSum, Program, ProgramError};
 use crate::source::Source;
 use crate::syntax::{self, macros};
@@ -90,8 +91,8 @@ struct Inner {
     /// Expressions may make what mutations make.
     patch_types: bool,
     language: Language,
-    /// The release whose syntax and checks apply.
-    offered: Version,
+    /// Of functions, and the release whose syntax and checks apply.
+    offer: Offer,
     /// The namespace that short names are looked up in.
     container: Arc<str>,
     /// In the order of their declaration, which numbers the slots of every program of this environment.
@@ -105,6 +106,8 @@ const NEWEST: Version = Version(1, 36);
 /// Releases that brought syntax and checks (apiserver `pkg/cel/environment/base.go`).
 const OPTIONALS: Version = Version(1, 28);
 const LITERALS_CHECKED: Version = Version(1, 29);
+/// From it on environments take reserved words for names of fields (apiserver `pkg/cel/environment/environment.go`).
+const KEYWORD_FIELDS: Version = Version(1, 31);
 const TWO_VARIABLES: Version = Version(1, 32);
 const LISTS: Version = Version(1, 34);
 
@@ -128,17 +131,17 @@ fn syntax_options(version: Version) -> syntax::Options {
 
 /// The functions of a release. Reading every signature takes longer than compiling most expressions, so that the sets
 /// of a few releases are kept.
-fn functions_of(version: Version) -> Arc<Functions> {
-    static KEPT: Mutex<Vec<(Version, Arc<Functions>)>> = Mutex::new(Vec::new());
-    const MOST: usize = 16;
+fn functions_of(offer: Offer) -> Arc<Functions> {
+    static KEPT: Mutex<Vec<(Offer, Arc<Functions>)>> = Mutex::new(Vec::new());
+    const MOST: usize = 64;
     // A set is complete before it is kept, so that a panic elsewhere leaves nothing half-made.
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, functions)) = kept.iter().find(|(known, _)| *known == version) {
+    if let Some((_, functions)) = kept.iter().find(|(known, _)| *known == offer) {
         return Arc::clone(functions);
     }
-    let functions = Arc::new(Functions::kubernetes(version));
+    let functions = Arc::new(Functions::kubernetes(offer));
     if kept.len() < MOST {
-        kept.push((version, Arc::clone(&functions)));
+        kept.push((offer, Arc::clone(&functions)));
     }
     functions
 }
@@ -147,12 +150,17 @@ impl Env {
     /// The environment of a Kubernetes release, without variables.
     #[must_use]
     pub fn kubernetes(version: Version, mode: Mode) -> Self {
-        let offered = match mode {
+        let release = version.max(NEWEST);
+        let compatible = match mode {
             Mode::New => version,
-            Mode::Stored => version.max(NEWEST),
+            Mode::Stored => release,
         };
-        let functions = functions_of(offered);
-        let syntax = Arc::new(syntax_options(offered));
+        Self::offering(version, mode, Offer { compatible, release, books: true })
+    }
+
+    fn offering(version: Version, mode: Mode, offer: Offer) -> Self {
+        let functions = functions_of(offer);
+        let syntax = Arc::new(syntax_options(offer.compatible));
         Self {
             inner: Arc::new(Inner {
                 version,
@@ -164,7 +172,7 @@ impl Env {
                 declared_scalars: false,
                 patch_types: false,
                 language: Language::Kubernetes,
-                offered,
+                offer,
                 container: "".into(),
                 variables: Arc::new([]),
                 types: Arc::new([]),
@@ -202,7 +210,7 @@ impl Env {
                 declared_scalars: false,
                 patch_types: false,
                 language: Language::Current,
-                offered: NEWEST,
+                offer: Offer { compatible: NEWEST, release: NEWEST, books: true },
                 container: "".into(),
                 variables: Arc::new([]),
                 types: Arc::new([]),
@@ -310,7 +318,11 @@ impl Env {
         let source = Source::new(text);
         let ast = syntax::parse(&source, &self.inner.syntax)?;
         let ast = check::check(&source, ast, &self.environment())?;
-        Ok(Checked { inner: Arc::new(CheckedInner { ast }) })
+        Ok(self.checked(ast))
+    }
+
+    fn checked(&self, ast: CheckedAst) -> Checked {
+        Checked { inner: Arc::new(CheckedInner { ast, release: self.inner.offer.release }) }
     }
 
     /// Parses an expression and leaves it unchecked: unknown names, functions and mismatched types are errors of the
@@ -322,7 +334,7 @@ impl Env {
     pub fn compile_unchecked(&self, text: &str) -> Result<Checked, CompileError> {
         let ast = syntax::parse(&Source::new(text), &self.inner.syntax)?;
         let ast = check::unchecked(ast, &self.environment());
-        Ok(Checked { inner: Arc::new(CheckedInner { ast }) })
+        Ok(self.checked(ast))
     }
 
     fn environment(&self) -> check::Environment<'_> {
@@ -331,11 +343,12 @@ impl Env {
             variables: &self.inner.variables,
             container: &self.inner.container,
             homogeneous_literals: !self.inner.mixed_literals,
-            checked_literals: self.inner.offered >= LITERALS_CHECKED && !self.inner.mixed_literals,
+            checked_literals: self.inner.offer.compatible >= LITERALS_CHECKED && !self.inner.mixed_literals,
             locals_first: self.inner.language == Language::Current,
             declared_scalars: self.inner.declared_scalars,
             patch_types: self.inner.patch_types,
-            version: self.inner.offered,
+            keyword_fields: self.inner.offer.compatible >= KEYWORD_FIELDS,
+            version: self.inner.offer.compatible,
         }
     }
 
@@ -401,6 +414,7 @@ pub struct Checked {
 #[derive(Debug)]
 struct CheckedInner {
     ast: CheckedAst,
+    release: Version,
 }
 
 impl Checked {
@@ -430,7 +444,13 @@ impl Checked {
     /// The static cost estimate.
     #[must_use]
     pub fn estimate(&self, hints: &SizeHints) -> Bounds {
-        crate::estimate::estimate(&self.inner.ast, hints.root.as_deref())
+        self.estimate_in(self.inner.release, hints)
+    }
+
+    /// The static cost estimate of another release's build.
+    #[must_use]
+    pub fn estimate_in(&self, release: Version, hints: &SizeHints) -> Bounds {
+        crate::estimate::estimate(&self.inner.ast, hints.root.as_deref(), release)
     }
 }
 

@@ -72,7 +72,10 @@ pub use value::{
 
 // Functions, and what calls cost.
 pub use cost::{Bounds, CallEstimate, Operand};
-pub use library::{Context, Cost, Estimate, Extra, Implementation, Overload, SignatureError, overloads};
+pub use library::{
+    BuildChange, Context, Cost, Estimate, Extra, Implementation, Overload, SignatureError, build_changes,
+    overloads,
+};
 
 // What was evaluated, and where in the text.
 pub use eval::{Coverage, Observation, Observer, Trace, TraceEntry};

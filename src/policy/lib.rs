@@ -9,18 +9,19 @@
 //! | module | decides | may use |
 //! |---|---|---|
 //! | `deadline` | when long work ends before it is done | nothing of ours |
+//! | [`release`] | which Kubernetes release is followed | nothing of ours |
 //! | `read` | texts to JSON, manifests with positions, typed fields, paths | nothing of ours |
 //! | `patch` | JSON patches and merge patches | deadline, read |
 //! | `request` | what is asked: a request, a review, and whom to ask about access, namespaces and params | deadline, read |
 //! | `report` | what was decided, and what expressions did meanwhile | deadline, request |
-//! | `schema` | defaults, pruning and validation by a structural schema, metadata of objects | deadline, read |
-//! | `crd` | which definitions may be registered, and what they make of custom resources | deadline, read, report, schema |
+//! | `schema` | defaults, pruning and validation by a structural schema, metadata of objects | deadline, read, release |
+//! | `crd` | which definitions may be registered, and what they make of custom resources | deadline, read, release, report, schema |
 //! | `matching` | which requests a policy, a binding or a webhook matches | deadline, read, request |
-//! | `vap` | what a ValidatingAdmissionPolicy says of a request, and a MutatingAdmissionPolicy makes of it | deadline, matching, patch, read, report, request, schema |
+//! | `vap` | what a ValidatingAdmissionPolicy says of a request, and a MutatingAdmissionPolicy makes of it | deadline, matching, patch, read, release, report, request, schema |
 //! | `webhook` | whether a webhook configuration is valid | matching, read, schema, vap |
 //! | `devices` | whether an expression selects devices | nothing of ours |
 //! | `set` | all policies with their bindings and documents; loading, and the decision | crd, deadline, matching, read, report, request, schema, vap, webhook |
-//! | `tools` | test suites, lint, applied manifests, generated suites, single expressions | crd, matching, patch, read, report, request, schema, set, vap |
+//! | `tools` | test suites, lint, applied manifests, generated suites, single expressions | crd, matching, patch, read, release, report, request, schema, set, vap |
 //!
 //! `crd` and `vap` do not know each other.
 //!
@@ -63,6 +64,7 @@ mod devices;
 pub mod matching;
 pub mod patch;
 mod read;
+pub mod release;
 mod report;
 mod request;
 pub mod schema;

@@ -9,7 +9,7 @@ use crate::library::messages;
 use crate::limits::MAX_TYPE_PARTS;
 use crate::source::Source;
 use crate::syntax::{Ast, Comprehension, Entry, Expr, ExprId, Literal};
-use crate::types::Type;
+use crate::types::{DeclField, Type};
 
 use super::Reference;
 use super::names::{Environment, Fields, Found, FoundKind, qualified_name, root_name};
@@ -155,6 +155,12 @@ impl<'e, 's> Checker<'e, 's> {
         self.set_type(id, ty);
     }
 
+    /// Whether a field is known by this name: one whose name is reserved has an escaped one, and its own where that is taken
+    /// for a field's name, too.
+    fn reaches(&self, field: &DeclField, name: &str) -> bool {
+        self.env.keyword_fields || *field.cel_name == *name
+    }
+
     /// The type of a field of an operand, which is checked first.
     pub(super) fn field(&mut self, id: ExprId, operand: ExprId, field: &str, optional: bool) -> Type {
         self.check(operand);
@@ -162,7 +168,7 @@ impl<'e, 's> Checker<'e, 's> {
         let (target, was_optional) = unwrap_optional(&operand);
         let ty = match target {
             Type::Map(_, value) => (**value).clone(),
-            Type::Object(decl) => match decl.field(field) {
+            Type::Object(decl) => match decl.field(field).filter(|found| self.reaches(found, field)) {
                 Some(found) => found.decl.cel_type(),
                 None => {
                     self.error(id, format!("undefined field '{field}'"));

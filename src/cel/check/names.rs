@@ -30,6 +30,8 @@ pub(crate) struct Environment<'e> {
     pub declared_scalars: bool,
     /// Mutations make objects, their parts and patches (apiserver `pkg/cel/mutation`).
     pub patch_types: bool,
+    /// Fields may be named by reserved words as they are (apiserver `pkg/cel/environment/environment.go`).
+    pub keyword_fields: bool,
     /// Type names that a release brought are known from it on.
     pub version: Version,
 }

@@ -8,7 +8,9 @@ mod scope;
 
 use crate::check::{CheckedAst, Reference};
 use crate::cost::{Bounds, Operand};
-use crate::library::Overload;
+use crate::library::history::{self, Walk};
+use crate::library::{Overload, Version};
+use crate::syntax::macros::ACCUMULATOR;
 use crate::syntax::{Comprehension, Entry, Expr, ExprId, Literal};
 use crate::types::{DeclType, Type};
 
@@ -20,11 +22,13 @@ const CREATE_STRUCT: Bounds = Bounds::exactly(40);
 
 /// Bounds the cost of an expression whose paths start from a value of type `root`.
 #[must_use]
-pub(crate) fn estimate(checked: &CheckedAst, root: Option<&DeclType>) -> Bounds {
+pub(crate) fn estimate(checked: &CheckedAst, root: Option<&DeclType>, release: Version) -> Bounds {
     let count = checked.ast().len();
     let mut estimator = Estimator {
         checked,
         root,
+        release,
+        walk: history::walk(release),
         paths: vec![Path::Empty; count],
         sizes: vec![None; count],
         entries: vec![None; count],
@@ -36,6 +40,9 @@ pub(crate) fn estimate(checked: &CheckedAst, root: Option<&DeclType>) -> Bounds 
 struct Estimator<'c> {
     checked: &'c CheckedAst,
     root: Option<&'c DeclType>,
+    /// The release whose build estimates.
+    release: Version,
+    walk: Walk,
     paths: Vec<Path<'c>>,
     sizes: Vec<Option<Bounds>>,
     entries: Vec<Option<EntrySize>>,
@@ -56,8 +63,11 @@ impl<'c> Estimator<'c> {
             Expr::Struct { entries, .. } => {
                 entries.iter().fold(CREATE_STRUCT, |sum, entry| sum.plus(self.cost(entry.value)))
             }
-            Expr::Comprehension(fold) if self.is_let(fold) => self.let_in(id, fold),
-            Expr::Comprehension(fold) => self.comprehension(id, fold),
+            Expr::Comprehension(fold) => match self.walk {
+                Walk::Early { sizes } => self.early_comprehension(id, fold, sizes),
+                Walk::Current if self.is_let(fold) => self.let_in(id, fold),
+                Walk::Current => self.comprehension(id, fold),
+            },
         }
     }
 
@@ -82,7 +92,7 @@ impl<'c> Estimator<'c> {
     }
 
     fn call(&mut self, id: ExprId, function: &str, target: Option<ExprId>, args: &[ExprId]) -> Bounds {
-        if let ("dyn", [arg]) = (function, args) {
+        if let ("dyn", [arg], Walk::Current) = (function, args, self.walk) {
             let cost = self.cost(*arg).plus(Bounds::ONE);
             self.copy_sizes(id, *arg);
             return cost;
@@ -108,18 +118,22 @@ impl<'c> Estimator<'c> {
                 _ => None,
             };
             if let (Some(step), Some(container)) = (step, args.first()) {
-                size = self.entry_size(*container).map(|entry| entry.value);
+                if self.walk == Walk::Current {
+                    size = self.entry_size(*container).map(|entry| entry.value);
+                }
                 let path = self.path(*container).step(self.root, step);
                 self.set_path(id, path);
             }
-            size = size.or_else(|| self.size(id));
+            if self.walk == Walk::Current {
+                size = size.or_else(|| self.size(id));
+            }
         }
         self.set_size(id, size);
         target_cost.plus(cost)
     }
 
     /// The cost of one overload, its arguments included, and the size of its result.
-    fn overload(&mut self, row: &Overload, call: &Call<'_, 'c>) -> (Bounds, Option<Bounds>) {
+    fn overload(&mut self, row: &'static Overload, call: &Call<'_, 'c>) -> (Bounds, Option<Bounds>) {
         match (row.id, call.costs, call.args) {
             // A first operand that decides spares the second.
             ("logical_and" | "logical_or", [left, right], _) => {
@@ -137,6 +151,7 @@ impl<'c> Estimator<'c> {
             }
             _ => {}
         }
+        let row = history::in_build(row, self.release).unwrap_or(row);
         let estimate = (row.estimate)(call.operands);
         let arguments = call.costs.iter().fold(Bounds::ZERO, |sum, cost| sum.plus(*cost));
         (estimate.cost.plus(arguments), estimate.result_size)
@@ -202,6 +217,26 @@ impl<'c> Estimator<'c> {
                 self.set_entry_size(id, entry);
             }
             _ => {}
+        }
+        cost.plus(count.times(round))
+    }
+
+    /// Only the first variable has a path, and none a size; a fold that gives a value a name is one like all others.
+    fn early_comprehension(&mut self, id: ExprId, fold: &'c Comprehension, sizes: bool) -> Bounds {
+        let cost = self.cost(fold.range).plus(self.cost(fold.accu_init));
+        let outer = self.locals.len();
+        if *fold.accu_var == *ACCUMULATOR {
+            self.push_nameless(&fold.accu_var);
+        }
+        let inner = self.locals.len();
+        self.push_iteration(fold);
+        let round = self.cost(fold.condition).plus(self.cost(fold.step));
+        self.locals.truncate(inner);
+        let cost = cost.plus(self.cost(fold.result));
+        self.locals.truncate(outer);
+        let count = self.size_or_unbounded(fold.range);
+        if sizes {
+            self.set_size(id, Some(count));
         }
         cost.plus(count.times(round))
     }

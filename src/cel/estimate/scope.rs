@@ -2,6 +2,7 @@
 //! value is, and how large the entries of a container are.
 
 use crate::cost::Bounds;
+use crate::library::history::Walk;
 use crate::syntax::{Comprehension, Expr, ExprId, Literal};
 use crate::types::{DeclKind, DeclType, Type};
 
@@ -110,6 +111,21 @@ impl<'c> Estimator<'c> {
         }
     }
 
+    /// A variable that leads nowhere and has no size.
+    pub(super) fn push_nameless(&mut self, name: &'c str) {
+        self.locals.push(Local { name, path: Path::Empty, size: None, entry: None });
+    }
+
+    /// The iteration variable as the early walk knows it.
+    pub(super) fn push_iteration(&mut self, fold: &'c Comprehension) {
+        let step = match self.checked.type_of(fold.range) {
+            Type::List(_) => Step::Items,
+            _ => Step::Keys,
+        };
+        let path = self.path(fold.range).step(self.root, step);
+        self.locals.push(Local { name: &fold.iter_var, path, size: None, entry: None });
+    }
+
     pub(super) fn path(&self, id: ExprId) -> Path<'c> {
         if let Expr::Ident(name) = self.checked.ast().expr(id)
             && let Some(local) = self.local(name)
@@ -139,7 +155,8 @@ impl<'c> Estimator<'c> {
             self.set_size(id, Some(size));
             return Some(size);
         }
-        if is_scalar(checked.type_of(id)) {
+        let ty = checked.type_of(id);
+        if is_scalar(ty) && (self.walk == Walk::Current || !matches!(ty, Type::Optional(_))) {
             return Some(Bounds::ONE);
         }
         match expr {

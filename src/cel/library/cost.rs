@@ -85,6 +85,11 @@ pub(crate) fn traverse_first(args: &[Value<'_>], _: &Value<'_>) -> u64 {
     scale(size_of(args, 0), STRING_TRAVERSAL)
 }
 
+/// One look at every character of the second argument.
+pub(crate) fn traverse_second(args: &[Value<'_>], _: &Value<'_>) -> u64 {
+    scale(size_of(args, 1), STRING_TRAVERSAL)
+}
+
 pub(crate) fn estimate_traverse_first(args: &[Operand<'_>]) -> CallEstimate {
     CallEstimate::of_cost(bounds_of(args, 0).scaled(STRING_TRAVERSAL))
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::{Overload, Signature, SignatureError, Version, extensions, overloads};
+use super::{Overload, Signature, SignatureError, Version, extensions, history, overloads};
 use crate::types::TypeNames;
 use crate::value::{EvalError, Value, runtime_type};
 
@@ -21,6 +21,17 @@ pub enum Extra {
     Encoders,
     /// cel-go's `math.least`, `math.greatest`, rounding, signs, bits and roots.
     Math,
+}
+
+/// Which functions an environment has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// The compatibility version: functions that came with later ones are left out.
+    pub compatible: Version,
+    /// The release whose build it is, which decides costs, and what there is at all.
+    pub release: Version,
+    /// Whether the meter asks Kubernetes' own books.
+    pub books: bool,
 }
 
 /// A row with its parsed signature.
@@ -50,12 +61,19 @@ pub(crate) struct Functions {
 }
 
 impl Functions {
-    /// What Kubernetes offers at `version`.
+    /// What the build of a release offers.
     #[must_use]
-    pub(crate) fn kubernetes(version: Version) -> Self {
+    pub(crate) fn kubernetes(offer: Offer) -> Self {
         let mut functions = Self::default();
-        functions.extend(overloads().filter(|row| row.is_in(version)));
+        let rows = overloads().filter(|row| row.is_in(offer.compatible));
+        let rows = rows.filter_map(|row| history::in_build(row, offer.release));
+        functions.extend(rows.map(|row| if offer.books { row } else { history::without_books(row) }));
         functions
+    }
+
+    /// The rows, in no order.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &'static Overload> {
+        self.by_name.values().flat_map(|function| &function.overloads).map(|declared| declared.row)
     }
 
     /// With a library more.

@@ -6,6 +6,7 @@
 //! | [`functions`] | the rows one environment offers, by function name, with parsed signatures; choice by argument types |
 //! | [`signature`] | signatures in CEL notation, parsed; whether values fit them |
 //! | [`cost`] | the shapes of cost that rows share |
+//! | [`history`] | what the builds of other releases have in the place of rows, each with its source |
 //! | `standard` | operators, conversions, strings, times: the language itself |
 //! | `extensions` | cel-go's string, list, set and optional libraries |
 //! | `kubernetes` | quantities, addresses, URLs, versions, named formats, authorization, list functions |
@@ -19,6 +20,7 @@ mod context;
 pub(crate) mod cost;
 pub(crate) mod extensions;
 pub(crate) mod functions;
+pub(crate) mod history;
 mod kubernetes;
 pub(crate) mod literal;
 pub(crate) mod messages;
@@ -31,7 +33,8 @@ mod tests;
 pub use context::Context;
 pub(crate) use extensions::already_there;
 pub use functions::Extra;
-pub(crate) use functions::{Declared, Functions};
+pub(crate) use functions::{Declared, Functions, Offer};
+pub use history::{BuildChange, build_changes};
 pub(crate) use signature::Signature;
 pub use signature::SignatureError;
 

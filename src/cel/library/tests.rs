@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Context, Functions, Signature, Version, kubernetes, overloads};
+use super::{Context, Functions, Offer, Signature, Version, kubernetes, overloads};
 use crate::value::{List, Value};
 
 #[test]
@@ -17,7 +17,8 @@ fn ids_are_unique_signatures_parse_and_rows_are_documented() {
 
 #[test]
 fn arguments_choose_the_overload_and_failures_are_worded_as_the_reference_words_them() {
-    let functions = Functions::kubernetes(Version(1, 36));
+    let functions =
+        Functions::kubernetes(Offer { compatible: Version(1, 36), release: Version(1, 36), books: true });
     let arena = bumpalo::Bump::new();
     let context = Context { arena: &arena };
     let choose = |name, args: &[Value<'static>]| {

@@ -11,6 +11,7 @@ use super::definition::{Definition, ScalePaths, Version};
 use super::rules::{Limits, Recorder, RuleTree, Subject};
 use crate::deadline::{Deadline, Interrupted, Pace};
 use crate::read::path::Path;
+use crate::release;
 use crate::report::options::EvalOptions;
 use crate::report::recording::{Expression, ExpressionId, Origin};
 use crate::schema::correlate::Correlated;
@@ -255,7 +256,8 @@ impl CrdVersion {
             return Validation { errors: errors.into_vec(), ..Validation::default() };
         }
         let pace = Pace::new(options.eval.deadline);
-        let root = old.map(|old| Correlated { new, old, schema: &self.schema });
+        let ratchet = release::ratchets();
+        let root = old.filter(|_| ratchet).map(|old| Correlated { new, old, schema: &self.schema });
         errors.extend(self.schema_errors(new, root.as_ref(), options.status, &pace));
         if let Some(scale) = &self.scale {
             scale_errors(scale, new, options.status, &mut errors);
@@ -272,7 +274,7 @@ impl CrdVersion {
             return Validation { errors: errors.into_vec(), ..Validation::default() };
         }
         let recorder = options.eval.recording.map(|recording| Recorder { recording, schema: &self.place });
-        let subject = Subject { schema: &self.schema, path: &Path::Nil, new, old, ratchet: true, recorder };
+        let subject = Subject { schema: &self.schema, path: &Path::Nil, new, old, ratchet, recorder };
         let expired = options.eval.deadline.map(Deadline::as_fn);
         let found = self.rules.evaluate(&subject, &Limits { expired, ..Limits::default() });
         errors.extend(found.errors);

@@ -10,7 +10,7 @@ use bumpalo::Bump;
 use serde_json::Value as Json;
 use thiserror::Error;
 
-use crate::crd::rules::compile::RELEASE;
+use crate::release;
 
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +61,7 @@ const SHOWN: usize = 1_000;
 /// ```
 pub fn evaluate(text: &str, variables: &[(String, Json)]) -> Result<Answer, AdhocError> {
     let names = variables.iter().map(|(name, _)| (name.as_str(), Type::Dyn));
-    let env = Env::kubernetes(RELEASE, Mode::New).with_variables(names);
+    let env = Env::of_release(release::followed(), Mode::New).with_variables(names);
     let checked = env.compile(text).map_err(AdhocError::Compile)?;
     let program = env.program(&checked).map_err(AdhocError::Program)?;
     let arena = Bump::new();

@@ -2,13 +2,11 @@
 
 use std::sync::LazyLock;
 
-use admit_cel::{Checked, Env, Extra, Mode, PatternSum, Program, Slot, Type, Version};
+use admit_cel::{Checked, Env, Extra, Mode, PatternSum, Program, Slot, Type};
 
 use super::types;
 use crate::deadline::checkpoint;
-
-/// The Kubernetes release whose language policies are written in.
-const VERSION: Version = Version(1, 36);
+use crate::release::{self, FOLLOWED};
 
 /// What an expression is for, which decides what it must evaluate to, and whether it may ask the authorizer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -79,11 +77,16 @@ pub(super) struct Compiler {
 }
 
 /// What every expression may use: of those that are being written, and of those that are stored.
-static BASES: LazyLock<[Env; 2]> =
-    LazyLock::new(|| [Mode::New, Mode::Stored].map(|mode| base(mode, &Type::Dyn)));
+static BASES: LazyLock<[Env; 2]> = LazyLock::new(|| release::following(FOLLOWED, bases));
+
+fn bases() -> [Env; 2] {
+    [Mode::New, Mode::Stored].map(|mode| base(mode, &Type::Dyn))
+}
 
 fn base(mode: Mode, object: &Type) -> Env {
-    Env::kubernetes(VERSION, mode).with_declared_scalars().with_variables([
+    let env = Env::of_release(release::followed(), mode);
+    let env = if release::counts_libraries_in_policies() { env } else { env.without_library_costs() };
+    env.with_declared_scalars().with_variables([
         ("object", object.clone()),
         ("oldObject", object.clone()),
         ("namespaceObject", types::namespace()),
@@ -186,12 +189,12 @@ impl Compiler {
     }
 
     fn env(&self, role: Role, mode: Mode) -> Env {
-        let [written, stored] = &*BASES;
+        let [written, stored] = if release::followed() == FOLLOWED { BASES.clone() } else { bases() };
         let base = match mode {
             Mode::New => written,
             Mode::Stored => stored,
         };
-        let env = self.declare(base.clone());
+        let env = self.declare(base);
         if role == Role::Message {
             return env;
         }

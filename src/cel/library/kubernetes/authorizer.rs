@@ -167,7 +167,7 @@ fn estimate_selector(args: &[Operand<'_>]) -> CallEstimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::library::Functions;
+    use crate::library::{Functions, Offer};
     use crate::value::authorization::Authorizer;
 
     /// Allows what it is asked about a service account, and says what that was.
@@ -185,7 +185,8 @@ mod tests {
     fn a_check_carries_all_that_was_named() {
         let arena = bumpalo::Bump::new();
         let context = Context { arena: &arena };
-        let functions = Functions::kubernetes(Version(1, 36));
+        let functions =
+            Functions::kubernetes(Offer { compatible: Version(1, 36), release: Version(1, 36), books: true });
         let step = |name: &str, receiver: Value<'_>, text: &'static str| {
             let args = [receiver, String(text)];
             let row = functions.get(name).unwrap().choose(&args).unwrap();

@@ -12,6 +12,7 @@ use crate::crd::field_path;
 use crate::crd::rules::compile::{CompiledRule, Modes, RuleEnv};
 use crate::crd::rules::decl;
 use crate::read::path::Path;
+use crate::release;
 use crate::schema::{Reason, Rule, Schema, SchemaType};
 
 /// How often a rule of a node can run on one object; none where nothing bounds it.
@@ -298,7 +299,7 @@ impl RuleCheck<'_, '_> {
                     detail,
                 ));
             }
-        } else if let Some(optional) = self.rule.optional_old_self {
+        } else if let Some(optional) = self.rule.optional_old_self.filter(|_| release::ratchets()) {
             let detail = "may not be set if oldSelf is not used in rule";
             self.errors.push(FieldError::invalid(self.path.child("optionalOldSelf"), optional, detail));
         }

@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use admit_cel::{
-    Checked, CompileError, DeclType, Env, Mode, PatternSum, Program, ProgramError, SizeHints, Type, Version,
+    Checked, CompileError, DeclType, Env, Mode, PatternSum, Program, ProgramError, SizeHints, Type,
 };
 
 use super::decl::MAX_REQUEST_SIZE;
 use crate::crd::field_path::{self, Subscripts};
 use crate::deadline::checkpoint;
+use crate::release;
 use crate::schema::{Rule, Schema};
-
-/// The release whose rules are followed.
-pub(crate) const RELEASE: Version = Version(1, 36);
 
 /// The environments of the rules of one node.
 ///
@@ -111,11 +109,12 @@ impl RuleEnv {
     }
 
     fn env(&self, rule: &Rule, mode: Mode) -> Env {
-        let old = match rule.optional_old_self {
+        // A server that does not know the field drops it.
+        let old = match rule.optional_old_self.filter(|_| release::ratchets()) {
             Some(true) => Type::Optional(Arc::new(self.ty.clone())),
             Some(false) | None => self.ty.clone(),
         };
-        Env::kubernetes(RELEASE, mode)
+        Env::of_release(release::followed(), mode)
             .with_declared_scalars()
             .with_variables([("self", self.ty.clone()), ("oldSelf", old)])
     }

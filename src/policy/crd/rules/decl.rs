@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use admit_cel::{DeclField, DeclKind, DeclType, ListType, Type, escape_property};
 
-use crate::schema::{self, Schema, SchemaType};
+use crate::release;
+use crate::schema::{self, Checks, Schema, SchemaType};
 
 /// Bytes of the largest request, which bounds what no schema bounds.
 pub(crate) const MAX_REQUEST_SIZE: i64 = 3 * 1024 * 1024;
@@ -166,6 +167,22 @@ fn string(schema: &Schema) -> DeclType {
     }
 }
 
+/// The longest name of an object, which has a suffix where it was generated.
+const LONGEST_NAME: i64 = 253;
+
+/// A part of the name, as long as the schema says or a name can be.
+fn name_of(schema: &Schema, part: &str) -> Schema {
+    let text = Schema { schema_type: Some(SchemaType::String), ..Schema::default() };
+    if !release::bounds_names() {
+        return text;
+    }
+    let longest = LONGEST_NAME.saturating_sub(i64::from(part == "generateName"));
+    let declared = schema.properties.get("metadata").and_then(|metadata| metadata.properties.get(part));
+    let declared = declared.and_then(|declared| declared.checks.max_length).unwrap_or(longest);
+    let checks = Checks { max_length: Some(declared.min(longest)), ..Checks::default() };
+    Schema { checks: checks.into(), ..text }
+}
+
 /// Rules at the root of a resource always see `apiVersion`, `kind`, `metadata.name` and `metadata.generateName`; a
 /// schema that does not declare all of them declares no others of metadata.
 pub(super) fn with_type_and_metadata(schema: &Schema) -> Schema {
@@ -186,7 +203,8 @@ pub(super) fn with_type_and_metadata(schema: &Schema) -> Schema {
     let text = Schema { schema_type: Some(SchemaType::String), ..Schema::default() };
     let metadata = Schema {
         schema_type: Some(SchemaType::Object),
-        properties: [("name".into(), text.clone()), ("generateName".into(), text.clone())]
+        properties: ["name", "generateName"]
+            .map(|of| (of.into(), name_of(&schema, of)))
             .into_iter()
             .collect(),
         ..Schema::default()

@@ -12,6 +12,7 @@ use admit_apimachinery::names;
 use regex_automata::meta::Regex;
 
 use super::SchemaType;
+use crate::release;
 
 /// Whether there is a check for the format.
 #[must_use]
@@ -67,6 +68,7 @@ fn check_of(name: &str) -> Option<fn(&str) -> bool> {
         "date" => time::is_date,
         "duration" => time::is_duration,
         "datetime" => time::is_date_time,
+        "k8sshortname" | "k8slongname" if !release::checks_name_formats() => return None,
         "k8sshortname" => |text| names::dns1123_label(text).is_empty(),
         "k8slongname" => |text| names::dns1123_subdomain(text).is_empty(),
         _ => return None,

@@ -7,8 +7,8 @@ use admit_apimachinery::suggest::{self, did_you_mean};
 use admit_cel::{DeclKind, DeclType, Env, Mode, Type};
 use serde_json::Value;
 
-use crate::crd::rules::compile::RELEASE;
 use crate::read::manifest::{Document, LoadError};
+use crate::release::FOLLOWED;
 
 /// What a compiler says before a name that it does not know as a function or variable, or as a field.
 const UNDECLARED: &str = "undeclared reference to '";
@@ -29,7 +29,7 @@ const VARIABLES: [&str; 9] = [
 
 /// Every function, in order: of equally near ones the first is told.
 static FUNCTIONS: LazyLock<BTreeSet<&'static str>> =
-    LazyLock::new(|| Env::kubernetes(RELEASE, Mode::New).functions().collect());
+    LazyLock::new(|| Env::of_release(FOLLOWED, Mode::New).functions().collect());
 
 /// `did you mean …?` for what `text`, a compiler's, does not know: `fields` are those of the objects. Empty where nothing is near.
 pub(super) fn help<'f>(text: &str, fields: impl IntoIterator<Item = &'f str>) -> String {

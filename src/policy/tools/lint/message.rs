@@ -2,7 +2,7 @@
 
 use admit_cel::{Env, Mode, Type};
 
-use crate::crd::rules::compile::RELEASE;
+use crate::release;
 
 /// Names that mean something in an expression.
 const VARIABLES: [&str; 9] = [
@@ -40,7 +40,7 @@ fn joins(message: &str) -> bool {
 }
 
 fn compiles(message: &str) -> bool {
-    let env = Env::kubernetes(RELEASE, Mode::New);
+    let env = Env::of_release(release::followed(), Mode::New);
     env.with_variables(VARIABLES.map(|name| (name, Type::Dyn))).compile(message).is_ok()
 }
 

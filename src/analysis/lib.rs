@@ -1,0 +1,22 @@
+//! What policies and definitions mean beyond one object. Pure functions: documents in, findings out.
+//!
+//! ```text
+//! documents ──┬─ boundaries   where judging may come out differently
+//!             └─ judge        one engine run for each group of releases between ──► Report
+//! ```
+//!
+//! | module | decides | may use |
+//! |---|---|---|
+//! | [`releases`] | which Kubernetes releases take a document, and why others do not | nothing of ours |
+//!
+//! Every verdict is that of admit-policy, which is told the release ([`admit_policy::release`]); nothing here has an idea of its
+//! own of what an expression means.
+#![deny(missing_docs)]
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
+
+pub mod releases;
+
+/// The examples of the readme.
+#[cfg(doctest)]
+#[doc = include_str!("README.md")]
+struct Readme;

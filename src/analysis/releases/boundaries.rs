@@ -1,0 +1,190 @@
+//! Releases at which the judgement of a document may come out differently, told from what it names. Releases between two
+//! boundaries are judged once: this is what makes nine releases cost little more than one.
+//!
+//! INVARIANT: a boundary too many costs a run; one too few would be a wrong verdict. So names alone decide, whatever they stand
+//! for in the text.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
+
+use admit_cel::{Version, build_changes, is_identifier, overloads};
+use serde_json::Value;
+
+use super::Release;
+use super::facts::{FACTS, Fact, Subject};
+
+type ByName = HashMap<&'static str, BTreeSet<Release>>;
+
+/// By the names that expressions have.
+static OF_NAMES: LazyLock<ByName> = LazyLock::new(of_names);
+/// The same of expressions whose cost is estimated: rules of definitions.
+static OF_ESTIMATES: LazyLock<ByName> = LazyLock::new(of_estimates);
+
+/// Macros that have a form of two variables.
+const OF_TWO_VARIABLES: [&str; 7] =
+    ["all", "exists", "exists_one", "existsOne", "transformList", "transformMap", "transformMapEntry"];
+/// Other macros that walk through a container, or give a value a name.
+const OTHER_MACROS: [&str; 5] = ["filter", "map", "optMap", "optFlatMap", "sortBy"];
+
+/// Functions whose constant arguments are checked when they are written.
+const CHECKED: [&str; 5] = ["duration", "timestamp", "matches", "find", "findAll"];
+
+/// Keys of documents whose values are expressions.
+const EXPRESSIONS: [&str; 4] = ["rule", "expression", "messageExpression", "valueExpression"];
+
+const fn minor(minor: u16) -> Release {
+    Release(Version(1, minor))
+}
+
+/// The function of a signature, without its namespace.
+pub(super) fn function_of(signature: &str) -> &str {
+    let name = signature.split('(').next().unwrap_or_default();
+    // The receiver `list(T)` has brackets of its own.
+    let name = if signature.starts_with("list(")
+        || signature.starts_with("map(")
+        || signature.starts_with("optional_type(")
+    {
+        signature.split(").").nth(1).and_then(|rest| rest.split('(').next()).unwrap_or(name)
+    } else {
+        name
+    };
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// The first release that offers a row to new expressions as it is installed.
+pub(super) fn offered_from(row: &admit_cel::Overload) -> Release {
+    let Version(major, minor) = row.since;
+    let by_version = Release(Version(major, minor.saturating_add(1)));
+    let built = build_changes()
+        .filter(|change| change.absent && change.from.is_none() && change.overloads.contains(&row.id))
+        .filter_map(|change| change.until.map(Release))
+        .max();
+    built.map_or(by_version, |built| built.max(by_version))
+}
+
+fn of_names() -> ByName {
+    let mut names = ByName::new();
+    for row in overloads() {
+        let name = function_of(row.signature);
+        let found = names.entry(name).or_default();
+        found.insert(offered_from(row));
+        for change in build_changes().filter(|change| change.overloads.contains(&row.id)) {
+            found.extend([change.from, change.until].into_iter().flatten().map(Release));
+        }
+    }
+    for name in OF_TWO_VARIABLES {
+        names.entry(name).or_default().insert(minor(33));
+    }
+    names.entry("sortBy").or_default().insert(minor(35));
+    for name in CHECKED {
+        names.entry(name).or_default().insert(minor(30));
+    }
+    names.entry("net").or_default().insert(minor(31));
+    names
+}
+
+fn of_estimates() -> ByName {
+    let mut names = ByName::new();
+    // Values of these types are compared at other costs.
+    for row in
+        overloads().filter(|row| row.signature.contains("kubernetes.") || row.signature.contains("net."))
+    {
+        names.entry(function_of(row.signature)).or_default().insert(minor(32));
+    }
+    // Both changes of the estimate's walk.
+    for name in OF_TWO_VARIABLES.into_iter().chain(OTHER_MACROS) {
+        names.entry(name).or_default().extend([minor(30), minor(33)]);
+    }
+    for name in ["dyn", "optional"] {
+        names.entry(name).or_default().insert(minor(33));
+    }
+    names.entry("metadata").or_default().insert(minor(37));
+    names
+}
+
+/// The boundaries of a document.
+pub(super) fn of(document: &Value) -> BTreeSet<Release> {
+    let is_estimated = document.get("kind").and_then(Value::as_str) == Some("CustomResourceDefinition");
+    let mut walk = Walk { is_estimated, found: BTreeSet::new() };
+    walk.value(document, "");
+    walk.found
+}
+
+/// The boundaries of what is decided with a document, beside those of the document itself: what updates leave, what calls cost
+/// in policies, and which kinds there are.
+pub(super) fn of_decisions(document: &Value) -> BTreeSet<Release> {
+    let text = |field: &str| document.get(field).and_then(Value::as_str).unwrap_or_default();
+    let kind = format!("{} {}", text("apiVersion"), text("kind"));
+    let served = FACTS.iter().filter(|fact| fact.subject == Subject::Kind && fact.name == kind);
+    let mut found: BTreeSet<Release> = served.map(|fact| fact.from).collect();
+    match text("kind") {
+        "CustomResourceDefinition" => found.insert(minor(30)),
+        kind => kind.contains("AdmissionPolicy") && found.insert(minor(32)),
+    };
+    found
+}
+
+struct Walk {
+    is_estimated: bool,
+    found: BTreeSet<Release>,
+}
+
+impl Walk {
+    fn value(&mut self, value: &Value, key: &str) {
+        match value {
+            Value::Object(fields) => {
+                for (name, field) in fields {
+                    self.facts(|fact| fact.subject == Subject::Field && fact.name == name);
+                    self.value(field, name);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.value(item, key)),
+            Value::String(text) if EXPRESSIONS.contains(&key) => self.expression(text),
+            Value::String(text) if key == "format" => {
+                self.facts(|fact| fact.subject == Subject::Format && is_format(fact.name, text));
+            }
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn facts(&mut self, is_meant: impl Fn(&Fact) -> bool) {
+        self.found.extend(FACTS.iter().filter(|fact| is_meant(fact)).map(|fact| fact.from));
+    }
+
+    fn expression(&mut self, text: &str) {
+        if self.is_estimated && (text.contains(['[', '{']) || text.contains(".?")) {
+            self.found.extend([minor(30), minor(33)]);
+        }
+        for word in text.split(|c: char| !(c == '_' || c.is_ascii_alphanumeric())) {
+            self.found.extend(OF_NAMES.get(word).into_iter().flatten());
+            if self.is_estimated {
+                self.found.extend(OF_ESTIMATES.get(word).into_iter().flatten());
+            }
+            // A reserved word is no identifier; whether it names a field is asked of those alone that mostly do not.
+            let is_word = word.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic());
+            if is_word && !is_identifier(word) && !OPERATORS.contains(&word) {
+                self.found.insert(minor(32));
+            }
+        }
+        if OPERATORS.iter().any(|word| is_selected(text, word)) {
+            self.found.insert(minor(32));
+        }
+    }
+}
+
+/// Reserved words that stand for something by themselves.
+const OPERATORS: [&str; 4] = ["in", "true", "false", "null"];
+
+/// Whether a dot, and perhaps a question mark and blanks, stands before the word.
+fn is_selected(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default().trim_end();
+        before.strip_suffix('?').unwrap_or(before).trim_end().ends_with('.')
+    })
+}
+
+/// Dashes in the names of formats do not count.
+pub(super) fn is_format(known: &str, written: &str) -> bool {
+    let bare = |text: &str| text.replace('-', "");
+    bare(known) == bare(written)
+}

@@ -1,0 +1,288 @@
+//! Judges each document as the servers of the releases would, and gathers what was found by the releases that agree.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use admit_policy::manifest::{Document, LoadError, Position};
+use admit_policy::{LoadOptions, PolicySet, release};
+use serde_json::Value;
+
+use super::boundaries::{self, is_format};
+use super::facts::{self, FACTS, Subject};
+use super::{Release, Releases, reason};
+
+/// Why a document, or a part of it, is not taken as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// The server refuses it.
+    Refused,
+    /// The server refuses it, for it would cost too much.
+    TooCostly,
+    /// The server does not know the kind.
+    NotServed,
+    /// The server takes it without this field.
+    Dropped,
+    /// The server takes it and does not check this format.
+    Unchecked,
+}
+
+/// What some releases say of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The releases, in ascending order.
+    pub releases: Vec<Release>,
+    /// What they do.
+    pub cause: Cause,
+    /// Where, and in which words.
+    pub error: LoadError,
+    /// Which release brought what is missing; empty where that is not known.
+    pub because: String,
+}
+
+/// What the releases say of one document.
+#[derive(Clone, Debug)]
+pub struct DocumentReport {
+    /// `CustomResourceDefinition hosts.example.com`.
+    pub name: String,
+    /// Where it begins.
+    pub position: Position,
+    /// By cause, then by place.
+    pub found: Vec<Found>,
+}
+
+/// What the releases say of one file.
+#[derive(Clone, Debug)]
+pub struct FileReport {
+    /// Its name.
+    pub file: Arc<str>,
+    /// The releases that take all of it.
+    pub taken: Vec<Release>,
+    /// The first release from which on all of it is taken; none where the last one refuses something.
+    pub first: Option<Release>,
+    /// Documents of which something was found.
+    pub documents: Vec<DocumentReport>,
+}
+
+/// What the releases say of all documents.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// In the order of the documents.
+    pub files: Vec<FileReport>,
+    /// How often documents were judged: at most once for each release.
+    pub runs: usize,
+}
+
+impl Cause {
+    /// Whether the release does not take the document.
+    #[must_use]
+    pub const fn refuses(self) -> bool {
+        matches!(self, Self::Refused | Self::TooCostly | Self::NotServed)
+    }
+
+    /// As output names it: `refused`, `too-costly`, `not-served`, `dropped`, `unchecked`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::TooCostly => "too-costly",
+            Self::NotServed => "not-served",
+            Self::Dropped => "dropped",
+            Self::Unchecked => "unchecked",
+        }
+    }
+}
+
+/// Judges each document by itself.
+#[must_use]
+pub fn judge(documents: &[Document], options: LoadOptions, releases: &Releases) -> Report {
+    let mut report = Report::default();
+    for document in documents {
+        let (found, runs) = judge_document(document, options, releases);
+        report.runs = report.runs.saturating_add(runs);
+        let file = match report.files.iter_mut().find(|file| file.file == document.file) {
+            Some(file) => file,
+            None => {
+                report.files.push(FileReport {
+                    file: Arc::clone(&document.file),
+                    taken: releases.iter().collect(),
+                    first: None,
+                    documents: Vec::new(),
+                });
+                let Some(file) = report.files.last_mut() else { continue };
+                file
+            }
+        };
+        let refused = found.iter().filter(|found| found.cause.refuses());
+        let refusing: Vec<Release> = refused.flat_map(|found| found.releases.iter().copied()).collect();
+        file.taken.retain(|release| !refusing.contains(release));
+        if !found.is_empty() {
+            let (name, position) = (name(&document.value), document.here());
+            file.documents.push(DocumentReport { name, position, found });
+        }
+    }
+    for file in &mut report.files {
+        let trailing = releases.iter().rev().take_while(|release| file.taken.contains(release));
+        file.first = trailing.last();
+    }
+    report
+}
+
+/// The documents whose kind a release does not serve, in the words of whoever asks it for one.
+#[must_use]
+pub fn not_served(documents: &[Document], release: Release) -> Vec<LoadError> {
+    let unknown = |document: &&Document| served(document).is_some_and(|fact| release < fact.from);
+    documents.iter().filter(unknown).map(no_match).collect()
+}
+
+fn served(document: &Document) -> Option<&'static facts::Fact> {
+    let kind = format!("{} {}", text(&document.value, "/apiVersion"), text(&document.value, "/kind"));
+    facts::about(Subject::Kind, &kind)
+}
+
+fn no_match(document: &Document) -> LoadError {
+    let (kind, version) = (text(&document.value, "/kind"), text(&document.value, "/apiVersion"));
+    LoadError {
+        position: document.position("kind"),
+        field: "kind".to_owned(),
+        ..document.mistake(format!("no matches for kind \"{kind}\" in version \"{version}\""))
+    }
+}
+
+/// The releases in groups, one after the other, whose members take these documents, and decide with them, alike.
+#[must_use]
+pub fn groups(documents: &[Document], releases: &Releases) -> Vec<Vec<Release>> {
+    let mut boundaries = BTreeSet::new();
+    for document in documents {
+        boundaries.extend(boundaries::of(&document.value));
+        boundaries.extend(boundaries::of_decisions(&document.value));
+    }
+    let mut groups: Vec<Vec<Release>> = Vec::new();
+    for release in releases.iter() {
+        match groups.last_mut() {
+            Some(group) if !boundaries.contains(&release) => group.push(release),
+            _ => groups.push(vec![release]),
+        }
+    }
+    groups
+}
+
+fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn name(value: &Value) -> String {
+    format!("{} {}", text(value, "/kind"), text(value, "/metadata/name"))
+}
+
+/// What was found, and the number of times that the engine was asked.
+fn judge_document(document: &Document, options: LoadOptions, releases: &Releases) -> (Vec<Found>, usize) {
+    let mut gathered = Gathered::default();
+    let served = served(document);
+    if let Some(fact) = served {
+        for release in releases.iter().filter(|release| *release < fact.from) {
+            let because = with_note(format!("it is served from {} on", fact.from), fact);
+            gathered.add(release, Cause::NotServed, no_match(document), because);
+        }
+    }
+    let boundaries = boundaries::of(&document.value);
+    let mut runs = 0_usize;
+    let mut last: Option<(Release, Vec<LoadError>)> = None;
+    for release in releases.iter().filter(|release| served.is_none_or(|fact| *release >= fact.from)) {
+        let crossed = last.as_ref().is_none_or(|(judged, _)| {
+            boundaries.iter().any(|boundary| judged < boundary && *boundary <= release)
+        });
+        if crossed {
+            runs = runs.saturating_add(1);
+            let loaded = release::following(release.0, || PolicySet::load_with([document], options));
+            last = Some((release, loaded.err().unwrap_or_default()));
+        }
+        for error in last.iter().flat_map(|(_, errors)| errors) {
+            let because = reason::because(&error.message, release).unwrap_or_default();
+            gathered.add(release, reason::cause(&error.message), error.clone(), because);
+        }
+    }
+    if text(&document.value, "/kind") == "CustomResourceDefinition" {
+        unknown_parts(document, &document.value, "", releases, &mut gathered);
+    }
+    (gathered.into_found(), runs)
+}
+
+/// Fields that are dropped, and formats that are not checked.
+fn unknown_parts(
+    document: &Document,
+    value: &Value,
+    path: &str,
+    releases: &Releases,
+    gathered: &mut Gathered,
+) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let at = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                for fact in FACTS {
+                    let found = match (fact.subject, field) {
+                        (Subject::Field, _) if fact.name == name => Cause::Dropped,
+                        (Subject::Format, Value::String(written))
+                            if name == "format" && is_format(fact.name, written) =>
+                        {
+                            Cause::Unchecked
+                        }
+                        _ => continue,
+                    };
+                    gathered.part(document, &at, (fact, found), releases);
+                }
+                unknown_parts(document, field, &at, releases, gathered);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                unknown_parts(document, item, &format!("{path}[{index}]"), releases, gathered);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn with_note(told: String, fact: &facts::Fact) -> String {
+    if fact.note.is_empty() { told } else { format!("{told}; {}", fact.note) }
+}
+
+/// By cause, place and words.
+#[derive(Debug, Default)]
+struct Gathered {
+    found: BTreeMap<(Cause, usize, String, String), Found>,
+}
+
+impl Gathered {
+    fn add(&mut self, release: Release, cause: Cause, error: LoadError, because: String) {
+        let key = (cause, error.position.line, error.field.clone(), error.message.clone());
+        let found = self.found.entry(key);
+        let found = found.or_insert_with(|| Found { releases: Vec::new(), cause, error, because });
+        if found.releases.last() != Some(&release) {
+            found.releases.push(release);
+        }
+    }
+
+    fn part(
+        &mut self,
+        document: &Document,
+        path: &str,
+        (fact, cause): (&facts::Fact, Cause),
+        releases: &Releases,
+    ) {
+        for release in releases.iter().filter(|release| *release < fact.from) {
+            let message = match cause {
+                Cause::Unchecked => format!("format `{}` is not checked", fact.name),
+                _ => format!("`{}` is dropped", fact.name),
+            };
+            let position = document.position(path);
+            let error = LoadError { position, field: path.to_owned(), ..document.mistake(message) };
+            let because = with_note(format!("it is known from {} on", fact.from), fact);
+            self.add(release, cause, error, because);
+        }
+    }
+
+    fn into_found(self) -> Vec<Found> {
+        self.found.into_values().collect()
+    }
+}

@@ -1,0 +1,43 @@
+//! The environments of releases as they are installed, and what they offer.
+
+use std::sync::Arc;
+
+use crate::library::{Offer, Overload, Version};
+
+use super::{Env, Inner, Mode, functions_of};
+
+impl Env {
+    /// The environment of a release as it is installed, without variables. What is being written may use what the release
+    /// before has, so that going back to that one finds nothing that it does not know; what is stored may use all that the
+    /// release has. Costs are those of the release, and what its build lacks is not there.
+    ///
+    /// ```
+    /// use admit_cel::{Env, Mode, Version};
+    ///
+    /// let text = "format.dns1123Label().validate('a').hasValue()";
+    /// let compiles = |minor, mode| Env::of_release(Version(1, minor), mode).compile(text).is_ok();
+    /// assert!(!compiles(31, Mode::New) && compiles(31, Mode::Stored) && compiles(32, Mode::New));
+    /// ```
+    #[must_use]
+    pub fn of_release(release: Version, mode: Mode) -> Self {
+        let compatible = match mode {
+            Mode::New => Version(release.0, release.1.saturating_sub(1)),
+            Mode::Stored => release,
+        };
+        Self::offering(compatible, mode, Offer { compatible, release, books: true })
+    }
+
+    /// The overloads of the functions that expressions may call, in no order.
+    pub fn overloads(&self) -> impl Iterator<Item = &'static Overload> {
+        self.inner.functions.rows()
+    }
+
+    /// The same where the meter does not ask Kubernetes' own books: a call of one of its libraries, or of cel-go's strings,
+    /// costs one when it is run. Policies and match conditions were so counted before 1.32 (apiserver
+    /// `pkg/features/kube_features.go`, `StrictCostEnforcementForVAP`, `StrictCostEnforcementForWebhooks`).
+    #[must_use]
+    pub fn without_library_costs(&self) -> Self {
+        let offer = Offer { books: false, ..self.inner.offer };
+        Self { inner: Arc::new(Inner { functions: functions_of(offer), offer, ..(*self.inner).clone() }) }
+    }
+}

@@ -1,0 +1,70 @@
+//! Which Kubernetes release is followed: of the languages of expressions, their costs, the formats that are checked, and what
+//! an update may leave as it was.
+//!
+//! One release is followed by all work of a server; only a comparison of releases asks for another, for the work that it
+//! hands to [`following`]. What was compiled under a release keeps its language and costs.
+
+use std::cell::Cell;
+
+use admit_cel::Version;
+
+/// The release that is followed where nobody asks for another.
+pub const FOLLOWED: Version = Version(1, 36);
+
+/// Definitions may let a rule see an absent old value, and updates leave invalid values as they are (apiextensions-apiserver
+/// `pkg/features/kube_features.go`, `CRDValidationRatcheting`: on from 1.30).
+const RATCHETING: Version = Version(1, 30);
+/// Policies and match conditions count what Kubernetes' own libraries cost (apiserver `pkg/features/kube_features.go`,
+/// `StrictCostEnforcementForVAP`: on from 1.32).
+const STRICT_COSTS: Version = Version(1, 32);
+/// `k8s-short-name` and `k8s-long-name` came with compatibility version 1.34 (apiextensions-apiserver
+/// `pkg/apiserver/validation/formats.go`), which the release after it has.
+const NAME_FORMATS: Version = Version(1, 35);
+/// Estimates know how long a name may be (apiextensions-apiserver v0.37.0-beta.0 `pkg/apiserver/schema/cel/model/schemas.go`).
+const BOUNDED_NAMES: Version = Version(1, 37);
+
+thread_local! {
+    static ASKED: Cell<Version> = const { Cell::new(FOLLOWED) };
+}
+
+/// Runs `work` as a server of `release` would: what it compiles, estimates, validates and evaluates on this thread.
+///
+/// ```
+/// use admit_cel::Version;
+/// use admit_policy::{evaluate, release};
+///
+/// let checks = || evaluate("isIP('10.0.0.1')", &[]).is_ok();
+/// assert!(!release::following(Version(1, 30), checks) && release::following(Version(1, 31), checks) && checks());
+/// ```
+pub fn following<T>(release: Version, work: impl FnOnce() -> T) -> T {
+    /// Puts back what was followed before, however the work ended.
+    struct Before(Version);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            ASKED.set(self.0);
+        }
+    }
+    let _before = Before(ASKED.replace(release));
+    work()
+}
+
+/// The release that the work of this thread follows.
+pub fn followed() -> Version {
+    ASKED.get()
+}
+
+pub(crate) fn ratchets() -> bool {
+    followed() >= RATCHETING
+}
+
+pub(crate) fn counts_libraries_in_policies() -> bool {
+    followed() >= STRICT_COSTS
+}
+
+pub(crate) fn checks_name_formats() -> bool {
+    followed() >= NAME_FORMATS
+}
+
+pub(crate) fn bounds_names() -> bool {
+    followed() >= BOUNDED_NAMES
+}

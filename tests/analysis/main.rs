@@ -1,0 +1,10 @@
+//! Tests of the admit-analysis package; one program, a module per subject.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on should say where and stop")]
+
+mod api;
+mod boundaries;
+mod breakages;
+mod costs;
+mod offers;
+mod page;
+mod rows;
