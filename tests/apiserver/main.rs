@@ -35,6 +35,7 @@ mod rights;
 mod services;
 mod statuses;
 mod store;
+mod stored_texts;
 mod table;
 mod texts;
 mod turns;
