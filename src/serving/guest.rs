@@ -55,6 +55,11 @@ impl Guest {
         &self.place.activity
     }
 
+    /// Returns when the port begins nothing new any more: answers that have no end of their own are to end.
+    pub fn drains(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.draining.clone().cancelled_owned()
+    }
+
     /// Returns when there is nothing to wait for in a handshake: another needs the room, or no request would be begun after it.
     pub(crate) async fn is_unwelcome(&self) {
         tokio::select! {

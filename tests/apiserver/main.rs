@@ -36,6 +36,7 @@ mod rights;
 mod services;
 mod statuses;
 mod store;
+mod stored_texts;
 mod table;
 mod texts;
 mod turns;

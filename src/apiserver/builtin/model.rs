@@ -186,8 +186,9 @@ impl Tables {
     /// All fields as JSON sees them: those of embedded types stand in the place of the embedding.
     #[must_use]
     pub fn flat_fields(&self, id: TypeId) -> Vec<&Field> {
-        let mut flat = Vec::new();
-        for field in &self.get(id).fields {
+        let fields = &self.get(id).fields;
+        let mut flat = Vec::with_capacity(fields.len());
+        for field in fields {
             match &field.kind {
                 TypeRef::Message(embedded) if field.name.is_empty() => {
                     flat.extend(self.flat_fields(*embedded))

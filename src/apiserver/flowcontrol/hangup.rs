@@ -1,10 +1,10 @@
 //! Closes a connection whose client does not read its responses: bytes that are buffered in the transport are freed
-//! only with the connection.
+//! only with the connection. Tells the watches of a connection when its port drains.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 
 /// What one connection has to have sent, and until when. Clones are of the same connection.
@@ -15,6 +15,7 @@ pub(crate) struct Hangup(Arc<Inner>);
 struct Inner {
     expected: Mutex<Expected>,
     changed: Notify,
+    leaving: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -40,6 +41,17 @@ impl Hangup {
         drop(expected);
         self.0.changed.notify_one();
         Expectation { of: self.clone(), id }
+    }
+
+    /// Tells those who would stay for ever that the connection ends.
+    pub(crate) fn leave(&self) {
+        self.0.leaving.send_replace(true);
+    }
+
+    /// Ready once [`Self::leave`] was called.
+    pub(crate) async fn leaves(&self) {
+        // The sender is here.
+        let _ = self.0.leaving.subscribe().wait_for(|leaving| *leaving).await;
     }
 
     /// Ready when something was not sent in time.

@@ -59,6 +59,7 @@ impl Host for Face {
         let certificate = caller.certificate.as_deref();
         let identity = certificate.and_then(certificate::identity).unwrap_or_else(Identity::anonymous);
         let (activity, hangup) = (guest.activity().clone(), Hangup::default());
+        let drains = guest.drains();
         let (router, counted, of_connection) = (self.0, activity.clone(), hangup.clone());
         let service = service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(identity.clone());
@@ -92,8 +93,14 @@ impl Host for Face {
                 guest.see_out(connection, http1::Connection::graceful_shutdown).await
             }
         };
+        let leaving = async {
+            drains.await;
+            hangup.leave();
+            std::future::pending::<()>().await;
+        };
         tokio::select! {
             ended = talking => ended,
+            () = leaving => Ok(()),
             () = hangup.due() => {
                 tracing::info!("a connection was cut: its client does not take what it asked for");
                 Ok(())

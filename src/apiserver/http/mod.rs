@@ -153,8 +153,9 @@ async fn in_turn(
     incoming.until += patience.unwrap_or_default();
     let until = incoming.until;
     let reads = matches!(incoming.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    // What is on the heap is not copied wherever what waits for it is moved.
     if allowed.is_err() || (reads && !is_long(&incoming, &target)) {
-        return route(server, incoming, target, allowed).await;
+        return Box::pin(route(server, incoming, target, allowed)).await;
     }
     let (turns, shared) = (server.turns(), server.clone());
     if reads {
@@ -174,9 +175,11 @@ async fn in_turn(
     let named = !matches!(&target, Target::Resource(place) if place.name.is_none());
     let many = incoming.method == Method::DELETE && !named;
     let lane = turns.lane(incoming.body.len(), many);
-    let work = move || async move {
-        let _place = place;
-        route(&shared, incoming, target, allowed).await
+    let work = move || {
+        Box::pin(async move {
+            let _place = place;
+            route(&shared, incoming, target, allowed).await
+        })
     };
     outcome(turns::run(until, Some(lane), work).await)
 }

@@ -174,15 +174,20 @@ impl Asked<'_> {
         if self.legacy_watch && !matches!(self.incoming.method, Method::GET | Method::HEAD) {
             return Err(self.not_allowed(across));
         }
+        // A change is large, and reads are not to be moved about with the room for one.
         match (self.incoming.method.clone(), self.name.is_some()) {
             (Method::GET, _) => self.read().await,
             (Method::HEAD, _) if !info.builtin => self.read().await,
-            (Method::POST, false) if !across => self.create().await,
-            (Method::POST, true) if !info.builtin && self.call.subresource.is_none() => self.create().await,
-            (Method::PUT, true) => self.update().await,
-            (Method::PATCH, true) => self.patch().await,
-            (Method::DELETE, true) if self.call.subresource.is_none() => self.delete().await,
-            (Method::DELETE, false) if !across && self.collection_deletable() => self.delete().await,
+            (Method::POST, false) if !across => Box::pin(self.create()).await,
+            (Method::POST, true) if !info.builtin && self.call.subresource.is_none() => {
+                Box::pin(self.create()).await
+            }
+            (Method::PUT, true) => Box::pin(self.update()).await,
+            (Method::PATCH, true) => Box::pin(self.patch()).await,
+            (Method::DELETE, true) if self.call.subresource.is_none() => Box::pin(self.delete()).await,
+            (Method::DELETE, false) if !across && self.collection_deletable() => {
+                Box::pin(self.delete()).await
+            }
             (Method::PUT | Method::PATCH, false) if !info.builtin && !across => {
                 if self.incoming.method == Method::PATCH {
                     body::patch_format(info, &self.incoming.headers)?;
@@ -245,6 +250,13 @@ impl Asked<'_> {
                 };
                 let bytes = registry.weight_of(&self.call, name);
                 let room = room(self.server, &self.call, bytes).await?;
+                if *self.accepted == Accepted::Json(Form::Whole)
+                    && let Some(kept) = registry.get_stored(&self.call, name)?
+                {
+                    let text = [kept.object.text(), b"\n"].concat();
+                    let shown = packed(respond::json_text(200, text), &self.incoming.headers).await;
+                    return Ok(answers::kept(shown, room, self.incoming.hangup.as_ref()).await);
+                }
                 let object = match converted {
                     Some(object) => object,
                     None => registry.get(&self.call, name).await?,
@@ -308,8 +320,7 @@ impl Asked<'_> {
             include: include(&self.query),
             protobuf: matches!(self.accepted, Accepted::Protobuf(_)),
         };
-        let user = &self.call.identity.username;
-        let ticket = self.server.watchers().open(user, self.incoming.hangup.clone())?;
+        let ticket = self.server.watchers().open(&self.call.identity, self.incoming.hangup.clone())?;
         Ok(stream::respond(self.server, watching, &options, presentation, ticket))
     }
 

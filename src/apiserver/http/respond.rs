@@ -27,8 +27,8 @@ pub(super) fn readable(document: &Value) -> Response {
 }
 
 /// The text of a document.
-pub(super) fn json_text(code: u16, text: String) -> Response {
-    let mut response = Response::new(Body::from(text));
+pub(super) fn json_text(code: u16, text: impl Into<Body>) -> Response {
+    let mut response = Response::new(text.into());
     *response.status_mut() = status(code);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

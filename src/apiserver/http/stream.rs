@@ -18,7 +18,7 @@ use crate::builtin::tables;
 use crate::call::ListOptions;
 use crate::clock::Clock;
 use crate::flowcontrol::watchers::{Ticket, TooSlow};
-use crate::registry::{WatchEvent, Watching};
+use crate::registry::{Told, WatchEvent, Watching};
 use crate::resources::ResourceInfo;
 use crate::server::Server;
 use crate::status::Refusal;
@@ -43,6 +43,21 @@ pub(super) struct Presentation {
     pub(super) form: Form,
     pub(super) include: table::Include,
     pub(super) protobuf: bool,
+}
+
+impl Presentation {
+    /// Whether objects are shown as their JSON.
+    fn shows_texts(&self) -> bool {
+        self.form == Form::Whole && !self.protobuf
+    }
+}
+
+/// Adds the event with an object whose JSON is there already: what [`State::rendered`] makes of it.
+fn write_event(text: &mut Vec<u8>, kind: &str, object: &[u8]) {
+    text.reserve(object.len() + 64);
+    for part in [b"{\"type\":\"", kind.as_bytes(), b"\",\"object\":", object, b"}\n"] {
+        text.extend_from_slice(part);
+    }
 }
 
 struct State {
@@ -148,6 +163,7 @@ impl State {
                 biased;
                 () = sleep_until(self.end) => return None,
                 () = ended(&mut self.ending) => return None,
+                () = self.ticket.leaves() => return None,
                 TooSlow = self.ticket.too_slow() => return Some(self.last_words()),
                 () = sleep_until(self.next_bookmark), if self.bookmarks => return Some(self.bookmark()),
                 () = self.watching.changed() => {}
@@ -177,8 +193,14 @@ impl State {
                 break;
             }
             seen += bytes;
-            if let Some(event) = self.watching.take_next() {
-                text.extend(self.rendered(event));
+            match self.presentation.shows_texts() {
+                true => match self.watching.take_text() {
+                    Some(Told::Stored(kind, object)) => write_event(&mut text, kind, object.text()),
+                    Some(Told::Made(event)) => text.extend(self.rendered(event)),
+                    None => {}
+                },
+                false => text
+                    .extend(self.watching.take_next().map(|event| self.rendered(event)).unwrap_or_default()),
             }
         }
         text

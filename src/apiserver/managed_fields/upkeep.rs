@@ -1,6 +1,7 @@
 //! Keeps `managedFields` short: drops paths that every object has, and merges the entries of the oldest updaters.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use super::managers::{Manager, Managers, Operation, Owned};
 use super::path::{Element, FieldSet};
@@ -23,16 +24,17 @@ const COMMON: [&str; 9] = [
     "resourceVersion",
 ];
 
+/// What every object has.
+static OF_ALL: LazyLock<FieldSet> = LazyLock::new(|| {
+    let field = |name: &str| Element::Field(name.to_owned());
+    let of_all = ["apiVersion", "kind", "metadata"].map(|name| vec![field(name)]);
+    of_all.into_iter().chain(COMMON.map(|name| vec![field("metadata"), field(name)])).collect()
+});
+
 /// The set without what every object has.
 #[must_use]
 pub(super) fn without_common(set: FieldSet) -> FieldSet {
-    let field = |name: &str| Element::Field(name.to_owned());
-    let mut common: FieldSet =
-        ["apiVersion", "kind", "metadata"].map(|name| [field(name)]).into_iter().collect();
-    for name in COMMON {
-        common.insert(&[field("metadata"), field(name)]);
-    }
-    set.difference(&common)
+    set.difference(&OF_ALL)
 }
 
 /// The managers, with the entry of `writer` without what every object has.

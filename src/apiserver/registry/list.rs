@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::continue_token::{self, Place};
 use super::selector::Selector;
+use super::stored_text::{beginning, type_members};
 use super::{Registry, storage_version};
 use crate::call::{Call, ListOptions, VersionMatch};
 use crate::conversion::batch;
@@ -50,7 +51,7 @@ impl Listing<Kept> {
     /// The text of the List document of a built-in kind; None where an object is stored in another form than it is listed.
     fn text(&self, info: &ResourceInfo) -> Option<String> {
         let (version, metadata) = (info.api_version(), self.metadata(info));
-        let types = format!("{{{},", type_members(&info.kind, &version));
+        let types = beginning(info);
         let length: usize = self.items.iter().map(|kept| kept.object.text().len()).sum();
         let mut text = String::with_capacity(length.saturating_add(1024));
         text.push('{');
@@ -66,11 +67,6 @@ impl Listing<Kept> {
         text.push_str("]}");
         Some(text)
     }
-}
-
-/// The first two members of a document of a built-in kind.
-fn type_members(kind: &str, version: &str) -> String {
-    format!("\"kind\":{},\"apiVersion\":{}", Value::from(kind), Value::from(version))
 }
 
 impl Listing {
@@ -171,10 +167,7 @@ impl Registry {
             return Ok(None);
         }
         let listing = self.page(call, options, |selector, kept| {
-            let taken = selector.is_empty()
-                || (selector.asks_metadata() && selector.matches(&kept.object.head()))
-                || (!selector.asks_metadata() && selector.matches(&kept.object.values()));
-            Ok(taken.then(|| kept.clone()))
+            Ok(selector.matches_stored(&kept.object).then(|| kept.clone()))
         })?;
         Ok(listing.text(&call.info))
     }

@@ -31,6 +31,7 @@ mod quotas;
 mod reset_fields;
 pub(crate) mod selector;
 mod storage_version;
+mod stored_text;
 mod token_requests;
 mod update;
 mod updated_object;
@@ -46,7 +47,7 @@ pub use builtin_kinds::BuiltinKinds;
 pub(crate) use create::belongs_to_path;
 pub use from_files::FromFile;
 pub(crate) use patch::PatchFormat;
-pub(crate) use watch::{WatchEvent, Watching};
+pub(crate) use watch::{Told, WatchEvent, Watching};
 
 use self::accounts::Accounts;
 use self::allotments::Allotments;

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::resources::{ResourceInfo, Scope};
 use crate::status::Refusal;
+use crate::store::Packed;
 
 /// Both selectors of a list or watch.
 #[derive(Clone, Debug, Default)]
@@ -33,9 +34,18 @@ impl Selector {
     }
 
     /// Whether the metadata of objects are all that has to be looked at.
-    #[must_use]
-    pub(super) fn asks_metadata(&self) -> bool {
+    fn asks_metadata(&self) -> bool {
         self.fields.iter().all(|term| field_path(&term.path).starts_with("metadata."))
+    }
+
+    /// Whether an object is selected that the resource's clients see as it is stored.
+    #[must_use]
+    pub(super) fn matches_stored(&self, object: &Packed) -> bool {
+        match self.is_empty() {
+            true => true,
+            false if self.asks_metadata() => self.matches(&object.head()),
+            false => self.matches(&object.values()),
+        }
     }
 
     /// `object` as the resource's clients see it.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::list::parse_version;
 use super::selector::Selector;
-use super::{Registry, storage_version};
+use super::{Registry, storage_version, stored_text};
 use crate::call::{Call, ListOptions};
 use crate::conversion::batch;
 use crate::object;
@@ -24,6 +24,14 @@ pub(crate) struct WatchEvent {
     pub object: Value,
 }
 
+/// An event of a watch, as far as it is made.
+#[derive(Debug)]
+pub(crate) enum Told {
+    Made(WatchEvent),
+    /// The kind of the event, and the object, whose stored text is the JSON that the caller sees.
+    Stored(&'static str, Arc<Packed>),
+}
+
 /// So many objects or changes are taken from the store at a time: what a watch holds of it while its client does not read.
 const PAGE: usize = 500;
 
@@ -32,6 +40,8 @@ const PAGE: usize = 500;
 pub(crate) struct Watching {
     call: Call,
     selector: Selector,
+    /// How the texts of objects begin that are seen as they are stored; None where they never are.
+    beginning: Option<String>,
     /// None when the watch is at its end.
     subscription: Option<Subscription>,
     /// The rest of the state at the beginning.
@@ -89,6 +99,7 @@ impl Registry {
         let mut watching = Watching {
             call: call.clone(),
             selector,
+            beginning: storage_version::is_read_as_stored(call).then(|| stored_text::beginning(&call.info)),
             subscription: None,
             state: wants_state.then_some(State { at: from, after: None, marked }),
             due: VecDeque::new(),
@@ -128,6 +139,39 @@ impl Watching {
             Due::Made(event) => estimate(&event.object),
             Due::Passed => 0,
         })
+    }
+
+    /// Like [`Self::take_next`], with the stored text in place of the object where that is the same.
+    pub(crate) fn take_text(&mut self) -> Option<Told> {
+        let Some(beginning) = &self.beginning else { return self.take_next().map(Told::Made) };
+        let stored = match self.due.front()? {
+            Due::Object(object) => {
+                Some((self.selector.matches_stored(object).then_some("ADDED"), Arc::clone(object)))
+            }
+            Due::Change(event) => self.kind_of_stored(event).map(|kind| (kind, Arc::clone(&event.object))),
+            Due::Made(_) | Due::Passed => None,
+        };
+        let is_so = |object: &Packed| object.text().starts_with(beginning.as_bytes());
+        match stored.filter(|(_, object)| is_so(object)) {
+            Some((kind, object)) => {
+                self.due.pop_front();
+                kind.map(|kind| Told::Stored(kind, object))
+            }
+            None => self.take_next().map(Told::Made),
+        }
+    }
+
+    /// What a change is for the watch, None inside where it is nothing; None where the object is not shown as it is after it.
+    fn kind_of_stored(&self, event: &Event) -> Option<Option<&'static str>> {
+        if self.is_elsewhere(event) {
+            return Some(None);
+        }
+        let selects = !self.selector.is_empty();
+        let before = event.previous.as_ref().filter(|_| selects);
+        let matched = before.map(|before| self.selector.matches_stored(before));
+        let now = event.kind != EventKind::Deleted && self.selector.matches_stored(&event.object);
+        let kind = self.kind(event, matched, now);
+        (kind != Some("DELETED") || !leaves(event, before.is_some())).then_some(kind)
     }
 
     /// Takes the next event, with the object as the request sees it; none where it is not selected.
@@ -317,23 +361,25 @@ impl Watching {
         Ok(self.changed_to(event, object, before.transpose()?))
     }
 
+    /// What a change is for the watch, by whether the object was selected before, where that was looked at, and is now.
+    fn kind(&self, event: &Event, before: Option<bool>, now: bool) -> Option<&'static str> {
+        let matched = before.unwrap_or(self.selector.is_empty() && event.previous.is_some());
+        match (matched, now) {
+            (false, true) => Some("ADDED"),
+            (true, true) => Some("MODIFIED"),
+            (true, false) => Some("DELETED"),
+            (false, false) => None,
+        }
+    }
+
     /// What an object is for the watch that is `object` now, and was `before` where that counts.
     fn changed_to(&self, event: &Event, mut object: Value, before: Option<Value>) -> Option<WatchEvent> {
-        let selects = !self.selector.is_empty();
         let matches_now = event.kind != EventKind::Deleted && self.selector.matches(&object);
-        let matched = match &before {
-            Some(before) => self.selector.matches(before),
-            None => !selects && event.previous.is_some(),
-        };
-        let kind = match (matched, matches_now) {
-            (false, true) => "ADDED",
-            (true, true) => "MODIFIED",
-            (true, false) => "DELETED",
-            (false, false) => return None,
-        };
+        let matched = before.as_ref().map(|before| self.selector.matches(before));
+        let kind = self.kind(event, matched, matches_now)?;
         if kind == "DELETED"
+            && leaves(event, before.is_some())
             && let Some(before) = before
-            && event.kind == EventKind::Modified
         {
             // What left the selection is shown as it was, at the revision of the change.
             object = before;
@@ -341,6 +387,11 @@ impl Watching {
         }
         Some(WatchEvent { kind, object })
     }
+}
+
+/// Whether an object that is deleted for the watch is still there: it is shown as it was `before`, where that was looked at.
+fn leaves(event: &Event, before: bool) -> bool {
+    before && event.kind == EventKind::Modified
 }
 
 fn gone(from: Revision, error: &StoreError) -> WatchEvent {
