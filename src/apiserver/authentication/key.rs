@@ -16,6 +16,15 @@ pub(super) const ALGORITHM: &str = "ES256";
 const COORDINATE: usize = 32;
 
 /// A key pair. Whoever has it can be every service account.
+///
+/// ```
+/// use admit_apiserver::TokenKey;
+///
+/// let key = TokenKey::generate()?;
+/// assert!(TokenKey::from_pkcs8(key.to_pkcs8()).is_ok(), "kept in a Secret, and read again");
+/// assert!(TokenKey::from_pkcs8(b"no key").is_err());
+/// # Ok::<(), admit_apiserver::TokenKeyError>(())
+/// ```
 #[derive(Debug)]
 pub struct TokenKey {
     pair: EcdsaKeyPair,
