@@ -73,10 +73,10 @@
 //! | type or variant `Interrupted`, `Stopped`, `Closed` | the work was ended from outside | nobody's |
 //! | variant `Internal` | this program or its machine failed | ours |
 //!
-//! `Result<_, String>` remains where the text is all that anybody needs: what Go's library says word by word
-//! (`admit_apimachinery::go`, selectors), the value parsers of clap and serde (`cli::value_parsers`, flags, rules of
-//! files), and reasons that a status, an event or a log line only repeats. Whoever can tell cases apart, or puts the text
-//! into another one, gets a type.
+//! `Result<_, String>` remains where the text is all that anybody needs: what libraries of Go say word by word (schedules
+//! of CronJobs, pairs of certificates and keys), the value parsers of clap (`cli::value_parsers`, flags), and reasons that
+//! a refusal, a status or a log line only repeats. Whoever can tell cases apart, or puts the text into another one, gets a
+//! type.
 //!
 //! The error of a module's main operation may be called `Error`, where the module gives it its name: `cyndi::Error`.
 

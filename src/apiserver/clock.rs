@@ -16,6 +16,8 @@ use jiff::{SignedDuration, Timestamp};
 ///
 /// let clock = Clock::starting_at("2026-11-21T12:00:00Z".parse().unwrap());
 /// assert!(clock.now().to_string().starts_with("2026-11-21T12:0"));
+/// let standing = Clock::new(|| jiff::Timestamp::UNIX_EPOCH);
+/// assert_eq!(standing.now().as_second(), 0);
 /// ```
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);

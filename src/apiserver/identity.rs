@@ -11,6 +11,15 @@ pub(crate) const MASTERS: &str = "system:masters";
 const AUTHENTICATED: &str = "system:authenticated";
 
 /// A user, as admission webhooks and reviews see it.
+///
+/// ```
+/// use admit_apiserver::Identity;
+///
+/// let ann = Identity::new("ann", ["devs".to_owned()]);
+/// assert_eq!(ann.user_info()["username"], "ann");
+/// assert_eq!(ann.groups, ["devs", "system:authenticated"]);
+/// assert!(Identity::admin().is_admin() && !ann.is_admin() && !Identity::anonymous().is_admin());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub username: String,

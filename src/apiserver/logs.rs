@@ -42,6 +42,8 @@ pub enum LogError {
 pub type LogStream = BoxStream<'static, io::Result<Bytes>>;
 
 /// Gives the logs of pods.
+///
+/// [`Server`](crate::Server) has an example.
 pub trait PodLogs: Send + Sync + fmt::Debug {
     /// The log of a container of `pod`, which is as it is stored.
     ///

@@ -1,4 +1,4 @@
-//! What users of the package see is what `api.txt` beside its sources lists.
+//! What users of the package see is what `api.txt` beside its sources lists, and examples show all of its functions.
 
 use std::path::Path;
 
@@ -8,4 +8,14 @@ fn the_public_api_is_the_one_that_is_written_down() {
     if let Err(difference) = testing::api::compare(folder) {
         panic!("{difference}");
     }
+}
+
+#[test]
+fn a_runnable_example_shows_every_public_function() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(
+        testing::api::without_example(folder),
+        Ok(Vec::new()),
+        "tests/testing/src/api/examples.rs says what counts"
+    );
 }

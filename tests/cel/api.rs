@@ -13,5 +13,9 @@ fn the_public_api_is_the_one_that_is_written_down() {
 #[test]
 fn a_runnable_example_shows_every_public_function() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    assert_eq!(testing::api::without_example(folder), Ok(Vec::new()), "tests/testing/src/api/examples.rs says what counts");
+    assert_eq!(
+        testing::api::without_example(folder),
+        Ok(Vec::new()),
+        "tests/testing/src/api/examples.rs says what counts"
+    );
 }

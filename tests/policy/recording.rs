@@ -34,7 +34,7 @@ metadata: {name: team}
 fn traces(recorded: &IndexMap<admit_policy::ExpressionId, Recorded>) -> Vec<String> {
     let of = |(id, recorded): (&admit_policy::ExpressionId, &Recorded)| {
         let traces = recorded.traces.iter().map(|trace| {
-            let (Ok(outcome) | Err(outcome)) = &trace.outcome;
+            let outcome = trace.outcome.clone().unwrap_or_else(|error| error.to_string());
             format!("{}{}{} = {outcome}", id.path, if trace.at.is_empty() { "" } else { " at " }, trace.at)
         });
         traces.collect::<Vec<_>>()

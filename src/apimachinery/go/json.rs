@@ -109,6 +109,20 @@ pub const fn kind(value: &Value) -> &'static str {
     }
 }
 
+/// What Go's `%T` calls a decoded value: a number that 64 bits with a sign do not hold is a double.
+#[must_use]
+pub fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
 /// A number as it is after Go's encoder wrote it and Kubernetes' decoder read it again: a whole double below 10²¹ has
 /// neither fraction nor exponent in the text, and so comes back as an integer where 64 bits hold it.
 #[must_use]

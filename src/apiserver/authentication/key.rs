@@ -17,6 +17,15 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 use super::jwt::{self, PublicKey};
 
 /// A key pair. Whoever has it can be every service account.
+///
+/// ```
+/// use admit_apiserver::TokenKey;
+///
+/// let key = TokenKey::generate()?;
+/// assert!(TokenKey::from_pem(&key.to_pem()).is_ok(), "kept in a Secret, and read again");
+/// assert!(TokenKey::from_pem("no key").is_err());
+/// # Ok::<(), admit_apiserver::TokenKeyError>(())
+/// ```
 pub struct TokenKey {
     signer: Arc<dyn SigningKey>,
     public: PublicKey,

@@ -386,13 +386,7 @@ pub(crate) fn unnamed(value: &Value) -> Option<String> {
 
 /// What Go says when the kind cannot even be looked for.
 fn not_an_object(value: &Value) -> String {
-    let found = match value {
-        Value::Array(_) => "array",
-        Value::String(_) => "string",
-        Value::Number(_) => "number",
-        Value::Bool(_) => "bool",
-        Value::Null | Value::Object(_) => "object",
-    };
+    let found = go::json::kind(value);
     format!(
         "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ \
          APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"

@@ -1,6 +1,7 @@
 //! Restores the metadata of a converted object from the original, except labels and annotations, which a webhook may
 //! change.
 
+use admit_apimachinery::go::json::type_name;
 use serde_json::{Map, Value};
 
 use crate::validation::metadata::{annotation_problems, label_problems};
@@ -38,12 +39,12 @@ pub(super) fn restored(original: &Value, mut converted: Value) -> Result<Value, 
     let mut answered = match converted.get_mut("metadata").map(Value::take) {
         None => return Err(MetadataError::Missing),
         Some(Value::Object(metadata)) => metadata,
-        Some(other) => return Err(MetadataError::OfConverted(go_type(&other))),
+        Some(other) => return Err(MetadataError::OfConverted(type_name(&other))),
     };
     let mut metadata = match original.get("metadata") {
         None => Map::new(),
         Some(Value::Object(metadata)) => metadata.clone(),
-        Some(other) => return Err(MetadataError::OfOriginal(go_type(other))),
+        Some(other) => return Err(MetadataError::OfOriginal(type_name(other))),
     };
     for field in ["labels", "annotations"] {
         match answered.remove(field) {
@@ -54,7 +55,7 @@ pub(super) fn restored(original: &Value, mut converted: Value) -> Result<Value, 
                 checked(field, metadata.get(field), &pairs)?;
                 metadata.insert(field.to_owned(), Value::Object(pairs));
             }
-            Some(other) => return Err(MetadataError::NoMap { field, found: go_type(&other) }),
+            Some(other) => return Err(MetadataError::NoMap { field, found: type_name(&other) }),
         }
     }
     if let Some(place) = converted.get_mut("metadata") {
@@ -70,7 +71,7 @@ fn checked(
 ) -> Result<(), MetadataError> {
     for (key, value) in pairs {
         if !value.is_string() {
-            return Err(MetadataError::NoText { field, key: key.clone(), found: go_type(value) });
+            return Err(MetadataError::NoText { field, key: key.clone(), found: type_name(value) });
         }
     }
     // What was there before is not looked at again.
@@ -80,19 +81,6 @@ fn checked(
     let changed = serde_json::json!({"metadata": {field: pairs}});
     let problems = if field == "labels" { label_problems(&changed) } else { annotation_problems(&changed) };
     if problems.is_empty() { Ok(()) } else { Err(MetadataError::Invalid(problems)) }
-}
-
-/// As Go names the type of a decoded value.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_i64() => "int64",
-        Value::Number(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,30 @@ impl Server {
     ///
     /// # Errors
     /// When the listener breaks, or the system gives no thread.
+    ///
+    /// ```
+    /// use admit_apiserver::{Server, serve_router};
+    /// use rustls::pki_types::PrivateKeyDer;
+    /// use tokio::net::TcpListener;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Server::builder().build().await?;
+    /// let rcgen::CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
+    /// let key = PrivateKeyDer::try_from(signing_key.serialize_der())?;
+    /// let provider = rustls::crypto::ring::default_provider();
+    /// let tls = rustls::ServerConfig::builder_with_provider(provider.into())
+    ///     .with_safe_default_protocol_versions()?
+    ///     .with_no_client_auth()
+    ///     .with_single_cert(vec![cert.der().clone()], key)?;
+    ///
+    /// // The server itself, then its router with a path of one's own beside it; both end at once.
+    /// server.serve(TcpListener::bind("127.0.0.1:0").await?, tls.clone(), async {}).await?;
+    /// let router = server.router().route("/mine", axum::routing::get(|| async { "mine" }));
+    /// serve_router(router, TcpListener::bind("127.0.0.1:0").await?, tls, async {}).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn serve(
         &self,
         listener: TcpListener,
@@ -39,7 +63,7 @@ impl Server {
 }
 
 /// Serves a server's router, with any layers around it, over TLS: accepts connections until `shutdown` is ready, then
-/// completes open requests.
+/// completes open requests. [`Server::serve`] has an example.
 ///
 /// # Errors
 /// When the listener breaks, or the system gives no thread: connections that are open are cut then.

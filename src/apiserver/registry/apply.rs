@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use super::create::belongs_to_path;
@@ -178,12 +179,7 @@ fn read(body: &[u8]) -> Result<Configuration, Refusal> {
         Value::Null => Value::Object(Map::new()),
         value @ Value::Object(_) => value,
         other => {
-            let found = match other {
-                Value::Array(_) => "array",
-                Value::String(_) => "string",
-                Value::Number(_) => "number",
-                _ => "bool",
-            };
+            let found = go::json::kind(&other);
             return Err(undecodable(&format!(
                 "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type \
                  map[string]interface {{}}"

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use admit_apimachinery::bounded::{MAX_PATHS, push_step};
+use admit_apimachinery::go;
 use admit_policy::json::{self, JsonError};
 use admit_policy::patch::{Replacing, patched, text_len};
 use json_patch::PatchOperation;
@@ -89,13 +90,6 @@ fn read(format: PatchFormat, body: &[u8]) -> Result<Patch, Refusal> {
     let document = json::parse(body).map_err(unread)?;
     let mut strict: Vec<String> =
         document.duplicates.paths().map(|path| format!("duplicate field \"{path}\"")).collect();
-    let go_type = |value: &Value| match value {
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-        Value::String(_) => "string",
-        Value::Number(_) => "number",
-        Value::Bool(_) | Value::Null => "bool",
-    };
     let kind = match (format, document.value) {
         (PatchFormat::Json, Value::Array(operations)) => {
             strict = operations.iter().enumerate().flat_map(unknown_members).take(MAX_PATHS).collect();
@@ -103,7 +97,7 @@ fn read(format: PatchFormat, body: &[u8]) -> Result<Patch, Refusal> {
         }
         (PatchFormat::Json, Value::Null) => Parsed::Json(Vec::new()),
         (PatchFormat::Json, other) => {
-            let found = go_type(&other);
+            let found = go::json::kind(&other);
             let why = format!("json: cannot unmarshal {found} into Go value of type []handlers.jsonPatchOp");
             return Err(undecodable(&why));
         }
@@ -112,7 +106,7 @@ fn read(format: PatchFormat, body: &[u8]) -> Result<Patch, Refusal> {
         (PatchFormat::Strategic, Value::Object(patch)) => Parsed::Strategic(patch),
         (PatchFormat::Strategic, Value::Null) => Parsed::Strategic(Map::new()),
         (PatchFormat::Merge | PatchFormat::Strategic | PatchFormat::Apply, other) => {
-            let found = go_type(&other);
+            let found = go::json::kind(&other);
             return Err(undecodable(&format!(
                 "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
             )));

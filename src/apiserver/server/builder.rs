@@ -33,6 +33,8 @@ const ISSUER: &str = "https://kubernetes.default.svc";
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /// Configures and builds a server.
+///
+/// [`Server`] has an example.
 #[derive(Debug, Default)]
 pub struct ServerBuilder {
     store: Option<Store>,

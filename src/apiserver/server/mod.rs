@@ -35,6 +35,68 @@ pub(crate) fn places() -> Arc<Places> {
 }
 
 /// An API server. Clones share everything.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use admit_apiserver::store::Store;
+/// use admit_apiserver::{
+///     AdmissionPlugins, Clock, FromFile, Identity, LogError, LogOptions, LogStream, PodLogs, Server, ServiceNetwork,
+///     TokenKey,
+/// };
+/// use axum::body::Body;
+/// use futures::StreamExt as _;
+/// use http::Request;
+/// use serde_json::{Value, json};
+/// use tower::ServiceExt as _;
+///
+/// /// Every container has said hello.
+/// #[derive(Debug)]
+/// struct Hello;
+///
+/// impl PodLogs for Hello {
+///     fn open(&self, _: &Value, _: LogOptions) -> Result<LogStream, LogError> {
+///         Ok(futures::stream::iter([Ok("hello\n".into())]).boxed())
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::builder()
+///     .store(Store::in_memory())
+///     .token("secret", Identity::new("ann", ["system:masters".to_owned()]))
+///     .token_key(TokenKey::generate()?)
+///     .issuer("https://127.0.0.1:6443")
+///     .clock(Clock::starting_at("2026-11-21T12:00:00Z".parse()?))
+///     .admission_plugins(AdmissionPlugins::default())
+///     .root_ca("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n")
+///     .service_network(ServiceNetwork::default())
+///     .build()
+///     .await?;
+/// server.set_pod_logs(Arc::new(Hello));
+/// server.set_metrics(|| "mine 1\n".to_owned());
+/// server.set_ready("mine", false);
+///
+/// let get = |path: &str| Request::get(path).header("authorization", "Bearer secret").body(Body::empty());
+/// assert_eq!(server.router().oneshot(get("/api/v1/namespaces/default")?).await?.status(), 200);
+/// assert_eq!(server.router().oneshot(get("/readyz")?).await?.status(), 500, "one part is not ready");
+///
+/// // What runs beside it: for as long as it serves, or once.
+/// let housekeeping = tokio::time::timeout(Duration::from_millis(10), server.housekeeping());
+/// assert!(housekeeping.await.is_err(), "it never returns");
+/// server.sweep().await?;
+/// let binding = json!({
+///     "apiVersion": "admissionregistration.k8s.io/v1",
+///     "kind": "ValidatingAdmissionPolicyBinding",
+///     "metadata": {"name": "a"},
+///     "spec": {"policyName": "a", "validationActions": ["Deny"]},
+/// });
+/// server.show_from_files(vec![FromFile { file: "a.yaml".to_owned(), object: binding }]).await;
+/// assert!(server.store().revision() > 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Server {
     inner: Arc<Inner>,

@@ -16,6 +16,33 @@ use crate::object;
 use crate::resources::ResourceInfo;
 
 /// A refusal. Boxed, because it travels in every `Result` of the server.
+///
+/// ```
+/// use admit_apiserver::store::{Backend, BackendError, Image, Record, Store};
+/// use admit_apiserver::{Refusal, Server};
+///
+/// /// A disk that cannot be written.
+/// struct Broken;
+///
+/// impl Backend for Broken {
+///     fn load(&self) -> Result<Image, BackendError> {
+///         Ok(Image::default())
+///     }
+///
+///     fn append(&mut self, _: &[Record]) -> Result<(), BackendError> {
+///         Err(BackendError("no room".to_owned()))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Store::open(Box::new(Broken))?;
+/// let refusal: Refusal = Server::builder().store(store).build().await.unwrap_err();
+/// assert!(refusal.code() >= 500 && !refusal.reason().is_empty());
+/// assert_eq!(refusal.to_value()["message"], refusal.message());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(Box<Body>);
 

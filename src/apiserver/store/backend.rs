@@ -24,6 +24,33 @@ pub struct Image {
 pub struct BackendError(pub String);
 
 /// Durable storage. One thread calls it.
+///
+/// ```
+/// use admit_apiserver::store::{Backend, BackendError, Image, Record, Revision, Store};
+///
+/// /// Says that it keeps everything, and keeps nothing.
+/// #[derive(Default)]
+/// struct Forgetful(Revision);
+///
+/// impl Backend for Forgetful {
+///     fn load(&self) -> Result<Image, BackendError> {
+///         Ok(Image { revision: self.0, objects: Vec::new() })
+///     }
+///
+///     fn append(&mut self, batch: &[Record]) -> Result<(), BackendError> {
+///         self.0 = batch.last().map_or(self.0, |record| record.revision);
+///         Ok(())
+///     }
+///
+///     fn recover(&mut self) -> Result<Revision, BackendError> {
+///         Ok(self.0)
+///     }
+/// }
+///
+/// let store = Store::open(Box::new(Forgetful::default()))?;
+/// assert_eq!(store.takes_writes(), Some(true));
+/// # Ok::<(), BackendError>(())
+/// ```
 pub trait Backend: Send {
     /// # Errors
     /// When the content is unreadable.

@@ -46,6 +46,8 @@ pub struct Stored {
 }
 
 /// A stored object that has not been parsed yet.
+///
+/// [`Store`] has an example.
 #[derive(Clone, Debug)]
 pub struct Kept {
     pub revision: Revision,
@@ -117,6 +119,40 @@ pub enum StoreError {
     Backend(BackendError),
 }
 
+/// ```
+/// use admit_apiserver::store::{EventKind, Expect, Key, Range, Store};
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Store::in_memory();
+/// assert_eq!((store.is_empty("cats"), store.takes_writes()), (true, None));
+/// let mut watch = store.watch("cats", store.revision())?;
+///
+/// let key = Key { resource: "cats".into(), namespace: "shop".to_owned(), name: "tom".to_owned() };
+/// let cat = json!({"kind": "Cat", "metadata": {"name": "tom", "namespace": "shop"}});
+/// let made = store.put(&key, Expect::Absent, cat.clone()).await?;
+/// assert!(store.put(&key, Expect::Absent, cat.clone()).await.is_err(), "there is one");
+/// assert_eq!(store.get(&key).map(|found| found.revision), Some(made.revision));
+/// assert_eq!(store.latest(&key).map(|found| found.revision), Some(made.revision));
+/// let kept = store.kept(&key).unwrap();
+/// assert_eq!(kept.stored().object, kept.object.values());
+/// assert!(kept.object.text().starts_with(b"{"));
+/// let page = store.list("cats", Range::default(), 10, &mut |_| true)?;
+/// assert_eq!((page.items.len(), store.looked_at()), (1, 1));
+///
+/// store.delete(&key, made.revision, cat).await?;
+/// watch.changed().await;
+/// assert_eq!(watch.page(Range::default(), 10)?.items.len(), 0);
+/// assert_eq!(watch.drain_some(1)?[0].kind, EventKind::Added);
+/// assert_eq!(watch.drain()?[0].kind, EventKind::Deleted);
+/// assert_eq!(watch.seen(), store.revision());
+///
+/// store.compact(store.revision());
+/// assert!(store.watch("cats", 1).is_err(), "what came after that is forgotten");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -131,6 +167,7 @@ impl Store {
     }
 
     /// Opens a durable store: loads what `backend` holds; every write goes to the backend before it is acknowledged.
+    /// [`RedbBackend`] and [`Backend`] have examples.
     ///
     /// # Errors
     /// When the backend's content cannot be read, or its thread cannot be started.

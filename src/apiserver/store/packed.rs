@@ -23,6 +23,8 @@ const RECENT: usize = 4 << 20;
 const MANAGED: &str = "managedFields";
 
 /// The JSON text of an object, and its values while they are in use.
+///
+/// [`Store`](super::Store) has an example.
 pub struct Packed {
     text: Box<[u8]>,
     /// What [`estimate`] says of the values.

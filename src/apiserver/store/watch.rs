@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use super::core::Shared;
 use super::{Event, Page, Range, Revision, StoreError};
 
+/// The changes of one resource. [`Store`](super::Store) has an example.
 #[derive(Debug)]
 pub struct Subscription {
     shared: Arc<Shared>,

@@ -10,7 +10,7 @@ mod plugins;
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -129,6 +129,8 @@ pub(super) struct UpArgs {
     demo: DemoArgs,
 }
 
+/// A DataGather to begin with.
+const SAMPLE: &str = "deploy/samples/datagather.yaml";
 /// Told where nothing is in force: everything would be let in, which nobody should get by being in another folder unawares.
 const NO_POLICIES: &str = "no policies are loaded, and whatever the API server takes is let in: name a folder or file of policies with \
                            --policies, or `kubectl apply` some";
@@ -274,15 +276,20 @@ impl UpArgs {
         let path = self.state_dir.join("kubeconfig");
         let text = kubeconfig::render(&format!("https://{api}"), authority.certificate_pem(), &admin);
         write_private(&path, &text).map_err(Fault::usage)?;
-        let hints = format!(
-            "export KUBECONFIG={}\nkubectl apply -f deploy/samples/datagather.yaml\nkubectl get datagathers -w\n",
-            path.display()
-        );
         // Whoever closed standard output does not want the hints.
-        let _ = io::stdout().write_all(hints.as_bytes());
+        let _ = io::stdout().write_all(hints(&path, Path::new(SAMPLE)).as_bytes());
         tracing::info!(address = %api, kubeconfig = %path.display(), "ready");
         Ok(())
     }
+}
+
+/// What to try first: the sample, where one stands as it does beside the sources.
+fn hints(kubeconfig: &Path, sample: &Path) -> String {
+    let export = format!("export KUBECONFIG={}", kubeconfig.display());
+    if !sample.exists() {
+        return format!("{export}\nkubectl get namespaces\n");
+    }
+    format!("{export}\nkubectl apply -f {}\nkubectl get datagathers -w\n", sample.display())
 }
 
 /// Says what is in force, and who asks it.
@@ -414,4 +421,20 @@ fn start_admission(
     parts.part("admission", async { serving.await.map_err(Fault::internal) });
     parts.part("cluster", following::follow(cluster.clone(), params, stop.clone()).map(Ok));
     Ok(cluster)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_tried_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let (sample, kubeconfig) = (folder.path().join("sample.yaml"), Path::new(".admit/kubeconfig"));
+        let export = "export KUBECONFIG=.admit/kubeconfig\n";
+        assert_eq!(hints(kubeconfig, &sample), format!("{export}kubectl get namespaces\n"));
+        std::fs::write(&sample, "").unwrap();
+        let apply = format!("kubectl apply -f {}\n", sample.display());
+        assert_eq!(hints(kubeconfig, &sample), format!("{export}{apply}kubectl get datagathers -w\n"));
+    }
 }

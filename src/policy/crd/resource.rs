@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::go;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -377,7 +378,7 @@ fn nested<'v>(
     let wrong = |value: &Value, expected: &'static str| AccessorError {
         path: steps.to_owned(),
         found: plain(value),
-        found_type: go_type(value),
+        found_type: go::json::type_name(value),
         expected,
     };
     let mut at = object;
@@ -399,17 +400,5 @@ fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => BadValue::from(other).to_string(),
-    }
-}
-
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_i64() => "int64",
-        Value::Number(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
     }
 }

@@ -25,42 +25,7 @@ const MAX_VALUE_EXPRESSION: usize = 5 * 1024;
 
 /// A compiled policy.
 ///
-/// ```
-/// use admit_policy::{Binding, Enforcement, Policy};
-/// use serde_json::json;
-///
-/// let mut document = json!({
-///     "apiVersion": "admissionregistration.k8s.io/v1",
-///     "kind": "ValidatingAdmissionPolicy",
-///     "metadata": {"name": "named"},
-///     "spec": {
-///         "failurePolicy": "Ignore",
-///         "matchConstraints": {"resourceRules": [
-///             {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]},
-///         ]},
-///         "validations": [{"expression": "object.metadata.name != 'x'"}],
-///     },
-/// });
-/// let policy = Policy::compile(&document).unwrap();
-/// assert_eq!((policy.rule_count(), policy.uses_namespace()), (1, false));
-/// assert_eq!(policy.expressions()[0].text, "object.metadata.name != 'x'");
-///
-/// let binding = Binding::compile(&json!({
-///     "apiVersion": "admissionregistration.k8s.io/v1",
-///     "kind": "ValidatingAdmissionPolicyBinding",
-///     "metadata": {"name": "named"},
-///     "spec": {"policyName": "named", "validationActions": ["Audit"]},
-/// }))
-/// .unwrap();
-/// assert_eq!(binding.actions, [Enforcement::Audit]);
-/// assert!(!policy.may_deny(&[binding]), "it only writes");
-///
-/// // An update, and what a server reads back from its store.
-/// let stored = document.clone();
-/// document["spec"]["validations"][0]["expression"] = json!("object.metadata.name.matches('(')");
-/// assert!(Policy::compile_update(&document, &stored).is_err());
-/// assert!(Policy::compile_stored(&stored).is_ok());
-/// ```
+/// [`Binding`](crate::Binding) has an example.
 #[derive(Debug)]
 pub struct Policy {
     pub name: Arc<str>,

@@ -115,12 +115,7 @@ fn check_kind<'a>(api_version: &'a str, kind: &'a str) -> Result<(), KindError<'
 
 /// As Go's decoder of JSON says that a field is of another type.
 fn mistyped(found: &Value, field: &str, expected: &str) -> String {
-    let found = match found {
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-        Value::Number(_) => "number",
-        _ => "string",
-    };
+    let found = go::json::kind(found);
     format!(
         "json: cannot unmarshal {found} into Go struct field AdmissionResponse.response.{field} of type {expected}"
     )

@@ -83,7 +83,9 @@ fn names<'o>(limit: &Field<'o>, errors: &mut FieldErrors) -> BTreeSet<&'o str> {
         for (resource, amount) in limit.get(field).entries() {
             match kind {
                 "Pod" | "Container" => resource_names::of_container(resource, &amount, errors),
-                _ => resource_names::any(resource, &amount, errors),
+                _ => {
+                    resource_names::any(resource, &amount, errors);
+                }
             }
             names.insert(resource);
         }

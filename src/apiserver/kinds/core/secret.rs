@@ -87,23 +87,11 @@ fn registries(data: &Field<'_>, key: &str, errors: &mut FieldErrors) {
         Ok(Value::Object(_) | Value::Null) => return,
         Ok(other) => format!(
             "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            name_of(&other)
+            go::json::kind(&other)
         ),
         Err(why) => why.to_string(),
     };
     errors.add(|| value.invalid_as("<secret contents redacted>", why));
-}
-
-/// What Go's decoder calls a value.
-const fn name_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 fn validate_update(secret: &Value, old: &Value, errors: &mut FieldErrors) {

@@ -7,8 +7,8 @@ use crate::kinds::field::Field;
 
 /// What containers ask for.
 const OF_CONTAINERS: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-/// What only quotas count, beside those of containers.
-const OF_QUOTAS: [&str; 16] = [
+/// What only quotas count, beside those of containers and objects.
+const OF_QUOTAS: [&str; 7] = [
     "requests.cpu",
     "requests.memory",
     "requests.storage",
@@ -16,15 +16,6 @@ const OF_QUOTAS: [&str; 16] = [
     "limits.cpu",
     "limits.memory",
     "limits.ephemeral-storage",
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
-    "services.loadbalancers",
 ];
 /// Objects, of which there is a whole number.
 const OBJECTS: [&str; 9] = [
@@ -38,7 +29,7 @@ const OBJECTS: [&str; 9] = [
     "services.nodeports",
     "services.loadbalancers",
 ];
-const HUGE_PAGES: &str = "hugepages-";
+pub(crate) const HUGE_PAGES: &str = "hugepages-";
 
 /// Pages of one size, which is part of the name.
 pub(crate) fn is_huge_page(name: &str) -> bool {
@@ -51,7 +42,8 @@ fn is_huge_page_of_quota(name: &str) -> bool {
 
 /// A resource that quotas count.
 pub(crate) fn is_of_quotas(name: &str) -> bool {
-    OF_CONTAINERS.contains(&name) || OF_QUOTAS.contains(&name) || is_huge_page_of_quota(name)
+    [&OF_CONTAINERS[..], &OF_QUOTAS, &OBJECTS].iter().any(|names| names.contains(&name))
+        || is_huge_page_of_quota(name)
 }
 
 fn is_standard(name: &str) -> bool {
@@ -78,29 +70,22 @@ pub(crate) fn may_be_overcommitted(name: &str) -> bool {
     is_native(name) && !is_huge_page(name)
 }
 
-/// A qualified name; one without a domain is one that Kubernetes knows. Answers whether the form was right.
-fn resource(name: &str, field: &Field<'_>, errors: &mut FieldErrors) -> bool {
-    let problems = labels::key(name);
-    if !problems.is_empty() {
-        for problem in problems {
-            errors.add(|| field.invalid_as(name, problem));
-        }
-        return false;
+/// The name of any resource: a qualified name; one without a domain is one that Kubernetes knows. Answers whether it is one.
+pub(crate) fn any(name: &str, field: &Field<'_>, errors: &mut FieldErrors) -> bool {
+    let mut problems = labels::key(name);
+    if problems.is_empty() && !name.contains('/') && !is_standard(name) {
+        problems.push("must be a standard resource type or fully qualified".to_owned());
     }
-    if !name.contains('/') && !is_standard(name) {
-        errors.add(|| field.invalid_as(name, "must be a standard resource type or fully qualified"));
+    let is_one = problems.is_empty();
+    for problem in problems {
+        errors.add(|| field.invalid_as(name, problem));
     }
-    true
-}
-
-/// The name of any resource.
-pub(crate) fn any(name: &str, field: &Field<'_>, errors: &mut FieldErrors) {
-    resource(name, field, errors);
+    is_one
 }
 
 /// The name of a resource that containers ask for.
 pub(crate) fn of_container(name: &str, field: &Field<'_>, errors: &mut FieldErrors) {
-    resource(name, field, errors);
+    any(name, field, errors);
     if !name.contains('/') {
         if !OF_CONTAINERS.contains(&name) && !is_huge_page(name) {
             errors.add(|| field.invalid_as(name, "must be a standard resource for containers"));
@@ -112,7 +97,7 @@ pub(crate) fn of_container(name: &str, field: &Field<'_>, errors: &mut FieldErro
 
 /// The name of a resource that quotas count.
 pub(crate) fn of_quota(name: &str, field: &Field<'_>, errors: &mut FieldErrors) {
-    resource(name, field, errors);
+    any(name, field, errors);
     if !name.contains('/') && !is_of_quotas(name) {
         errors.add(|| field.invalid_as(name, "must be a standard resource for quota"));
     }

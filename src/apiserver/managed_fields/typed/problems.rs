@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use admit_apimachinery::go::json::type_name;
 use serde_json::Value;
 
 use super::super::path::Element;
@@ -140,7 +141,7 @@ impl Walk<'_> {
             | (ScalarKind::Boolean, Value::Bool(_))
             | (ScalarKind::Untyped, Value::Number(_) | Value::String(_) | Value::Bool(_)) => {}
             (ScalarKind::Numeric, _) => {
-                self.report(&format!("expected numeric (int or float), got {}", go::type_name(value)));
+                self.report(&format!("expected numeric (int or float), got {}", type_name(value)));
             }
             (ScalarKind::String, _) => {
                 let source = go::source(value);

@@ -17,6 +17,40 @@ const MODE: u32 = 0o600;
 const ROOM: usize = 4 << 20;
 
 /// Storage of a store's bytes, and how it is reopened after a failed write.
+///
+/// ```
+/// use std::io;
+///
+/// use admit_apiserver::store::{Medium, Opened, RedbBackend, Store};
+/// use redb::backends::InMemoryBackend;
+///
+/// /// Bytes in memory, new at each start.
+/// struct Memory;
+///
+/// impl Medium for Memory {
+///     type Storage = InMemoryBackend;
+///
+///     fn name(&self) -> String {
+///         "memory".to_owned()
+///     }
+///
+///     fn open(&self) -> io::Result<Opened<InMemoryBackend>> {
+///         Ok(Opened { storage: InMemoryBackend::new(), fresh: true })
+///     }
+///
+///     fn publish(&self) -> io::Result<()> {
+///         Ok(())
+///     }
+///
+///     fn room(&self) -> io::Result<()> {
+///         Ok(())
+///     }
+/// }
+///
+/// let store = Store::open(Box::new(RedbBackend::over(Memory)?))?;
+/// assert_eq!(store.takes_writes(), Some(true));
+/// # Ok::<(), admit_apiserver::store::BackendError>(())
+/// ```
 pub trait Medium: Send {
     type Storage: StorageBackend;
 
@@ -49,6 +83,8 @@ pub struct Opened<S> {
 }
 
 /// A file.
+///
+/// [`RedbBackend`](super::RedbBackend) has an example.
 #[derive(Clone, Debug)]
 pub struct StateFile {
     path: PathBuf,

@@ -30,6 +30,16 @@ use super::backend::{Backend, BackendError, Image, Record};
 const CACHE: usize = 8 << 20;
 
 /// The objects in one redb database, on a [`Medium`]: a file unless a test says otherwise.
+///
+/// ```
+/// use admit_apiserver::store::{RedbBackend, StateFile, Store};
+///
+/// let folder = tempfile::tempdir()?;
+/// let store = Store::open(Box::new(RedbBackend::open(&folder.path().join("state.redb"))?))?;
+/// // The same by its parts: any medium will do.
+/// let backend = RedbBackend::over(StateFile::new(&folder.path().join("other.redb")))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct RedbBackend<M: Medium = StateFile> {
     medium: M,
     /// None after it could not be opened again.

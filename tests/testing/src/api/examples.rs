@@ -68,8 +68,11 @@ pub(super) fn unshown(names: &Names<'_>) -> Vec<String> {
         function.calls_in(&examples(&function.docs))
             || looked_at.any(|page| pages.get(&page).is_some_and(|code| function.calls_in(code)))
     };
-    let mut unshown: Vec<_> =
-        functions.iter().filter(|function| !is_shown(function)).map(|function| function.name.clone()).collect();
+    let mut unshown: Vec<_> = functions
+        .iter()
+        .filter(|function| !is_shown(function))
+        .map(|function| function.name.clone())
+        .collect();
     unshown.sort();
     unshown.dedup();
     unshown
@@ -140,7 +143,13 @@ fn add_methods(
 }
 
 impl Function {
-    fn new(name: &str, page: &Own, module: &Segments, signature: &Signature, attributes: &[Attribute]) -> Self {
+    fn new(
+        name: &str,
+        page: &Own,
+        module: &Segments,
+        signature: &Signature,
+        attributes: &[Attribute],
+    ) -> Self {
         Self {
             name: name.to_owned(),
             ident: signature.ident.to_string(),
@@ -228,7 +237,8 @@ fn links(docs: &str) -> Vec<String> {
     let mut links = Vec::new();
     for part in docs.split('[').skip(1) {
         let Some((text, after)) = part.split_once(']') else { continue };
-        let target = after.strip_prefix('(').and_then(|after| after.split_once(')')).map(|(target, _)| target);
+        let target =
+            after.strip_prefix('(').and_then(|after| after.split_once(')')).map(|(target, _)| target);
         let target = target.unwrap_or(text).trim_matches('`');
         let target = target.split('#').next().unwrap_or_default();
         links.push(target.to_owned());

@@ -133,6 +133,23 @@ mod tests {
     }
 
     #[test]
+    fn functions_are_shown_where_their_readers_look() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let lib = folder.path().join("lib.rs");
+        let text = "//! ```\n//! x::free();\n//! ```\n\
+            /// ```\n/// let one = One::new();\n/// one.told();\n/// ```\npub struct One;\n\
+            impl One {\npub fn new() -> Self { Self }\npub fn told(&self) {}\npub fn untold(&self) {}\nfn own(&self) {} }\n\
+            /// As [`One`] shows.\npub struct Other;\nimpl Other { pub fn told(&self) {}\npub fn new() -> Self { Self } }\n\
+            /// ```text\n/// hidden();\n/// ```\npub fn hidden() {}\npub fn free() {}\n\
+            /// ```\n/// impl Does for u8 { fn it(&self) {} }\n/// ```\npub trait Does { fn it(&self); fn more(&self); }\n";
+        fs::write(&lib, text).expect("a file");
+        assert_eq!(
+            without_example(folder.path()),
+            Ok(["Does::more", "One::untold", "Other::new", "hidden"].map(str::to_owned).to_vec())
+        );
+    }
+
+    #[test]
     fn every_public_item_is_a_line_with_public_names() {
         let lines = [
             "pub mod x",

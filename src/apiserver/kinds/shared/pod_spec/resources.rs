@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use admit_apimachinery::findings::FieldErrors;
-use admit_apimachinery::labels;
 use admit_apimachinery::quantity::Quantity;
 use serde_json::Value;
 
 use super::{Pod, claims};
 use crate::kinds::field::Field;
+use crate::kinds::shared::resource_names::{self, HUGE_PAGES, is_huge_page, is_whole, may_be_overcommitted};
 
 const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
-const HUGE_PAGES: &str = "hugepages-";
 
 /// Whose resources they are: which may be named depends on it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -47,7 +46,7 @@ fn uses_only_huge_pages(resources: &Field<'_>) -> bool {
             .filter_map(|side| resources.get(side).map())
             .flat_map(|list| list.keys())
     };
-    names().any(|name| name.starts_with(HUGE_PAGES)) && !names().any(|name| name == "cpu" || name == "memory")
+    names().any(|name| is_huge_page(name)) && !names().any(|name| name == "cpu" || name == "memory")
 }
 
 fn requirements(limits: &Field<'_>, requests: &Field<'_>, owner: Owner, errors: &mut FieldErrors) {
@@ -62,7 +61,7 @@ fn requirements(limits: &Field<'_>, requests: &Field<'_>, owner: Owner, errors: 
             (Ok(asked), Ok(limit)) if limits.value().get(name).is_some() => {
                 let order = asked.compare(&limit);
                 let shown = asked.to_string();
-                if !is_shared(name) && order.is_ne() {
+                if !may_be_overcommitted(name) && order.is_ne() {
                     let why = format!("must be equal to {name} limit of {limit}");
                     errors.add(|| requests.invalid_as(shown.as_str(), why));
                 } else if order.is_gt() {
@@ -70,7 +69,7 @@ fn requirements(limits: &Field<'_>, requests: &Field<'_>, owner: Owner, errors: 
                     errors.add(|| requests.invalid_as(shown.as_str(), why));
                 }
             }
-            _ if limits.value().get(name).is_none() && !is_shared(name) => {
+            _ if limits.value().get(name).is_none() && !may_be_overcommitted(name) => {
                 errors.add(|| limits.required("Limit must be set for non overcommitable resources"));
             }
             _ => {}
@@ -80,17 +79,13 @@ fn requirements(limits: &Field<'_>, requests: &Field<'_>, owner: Owner, errors: 
 }
 
 fn resource(name: &str, amount: &Field<'_>, owner: Owner, errors: &mut FieldErrors) {
-    let mut found = labels::key(name);
-    if found.is_empty() && !name.contains('/') && !is_standard(name) {
-        found.push("must be a standard resource type or fully qualified".to_owned());
-    }
-    let is_named = found.is_empty();
-    for problem in found {
-        errors.add(|| amount.invalid_as(name, problem));
-    }
     match owner {
-        Owner::Container => of_containers(name, amount, errors),
-        Owner::Pod if is_named && !["cpu", "memory"].contains(&name) && !name.starts_with(HUGE_PAGES) => {
+        Owner::Container => resource_names::of_container(name, amount, errors),
+        Owner::Pod
+            if resource_names::any(name, amount, errors)
+                && !["cpu", "memory"].contains(&name)
+                && !is_huge_page(name) =>
+        {
             let name = Value::from(name);
             errors.add(|| amount.with(&name).not_supported(&["cpu", HUGE_PAGES, "memory"]));
         }
@@ -100,75 +95,9 @@ fn resource(name: &str, amount: &Field<'_>, owner: Owner, errors: &mut FieldErro
     if quantity.sign().is_lt() {
         errors.add(|| amount.invalid_as(quantity.to_string().as_str(), NOT_NEGATIVE));
     }
-    if is_counted(name) && quantity.as_integer().is_none() {
+    if is_whole(name) && quantity.as_integer().is_none() {
         errors.add(|| amount.invalid_as(quantity.to_string().as_str(), "must be an integer"));
     }
-}
-
-fn of_containers(name: &str, amount: &Field<'_>, errors: &mut FieldErrors) {
-    if !name.contains('/') {
-        let is_known = ["cpu", "memory", "ephemeral-storage"].contains(&name) || name.starts_with(HUGE_PAGES);
-        if !is_known {
-            errors.add(|| amount.invalid_as(name, "must be a standard resource for containers"));
-        }
-    } else if !is_native(name) && !is_extended(name) {
-        errors.add(|| amount.invalid_as(name, "doesn't follow extended resource name standard"));
-    }
-}
-
-fn is_standard(name: &str) -> bool {
-    const NAMES: [&str; 20] = [
-        "cpu",
-        "memory",
-        "ephemeral-storage",
-        "requests.cpu",
-        "requests.memory",
-        "requests.ephemeral-storage",
-        "limits.cpu",
-        "limits.memory",
-        "limits.ephemeral-storage",
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "storage",
-        "requests.storage",
-        "services.nodeports",
-        "services.loadbalancers",
-    ];
-    NAMES.contains(&name) || name.starts_with(HUGE_PAGES) || name.starts_with("requests.hugepages-")
-}
-
-fn is_native(name: &str) -> bool {
-    !name.contains('/') || name.contains("kubernetes.io/")
-}
-
-fn is_extended(name: &str) -> bool {
-    !is_native(name) && !name.starts_with("requests.") && labels::key(&format!("requests.{name}")).is_empty()
-}
-
-/// Whether containers may ask for less than they may have.
-fn is_shared(name: &str) -> bool {
-    is_native(name) && !name.starts_with(HUGE_PAGES)
-}
-
-fn is_counted(name: &str) -> bool {
-    is_extended(name)
-        || matches!(
-            name,
-            "pods"
-                | "resourcequotas"
-                | "services"
-                | "replicationcontrollers"
-                | "secrets"
-                | "configmaps"
-                | "persistentvolumeclaims"
-                | "services.nodeports"
-                | "services.loadbalancers"
-        )
 }
 
 fn huge_pages(name: &str, amount: &Field<'_>, errors: &mut FieldErrors) {
