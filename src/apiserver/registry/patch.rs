@@ -167,8 +167,15 @@ impl Patch {
                 strategic::apply(tables(), kind, std::mem::take(object::map_of(&mut target)), patch)
                     .map(Value::Object)
                     .map_err(|error| match error {
-                        PatchError::UnknownDirective(..) => Refusal::unclassified(error.to_string()),
-                        _ => Refusal::bad_request(error.to_string()),
+                        PatchError::DirectiveFormat(_) | PatchError::ObjectForList => {
+                            Refusal::bad_request(error.to_string())
+                        }
+                        PatchError::ListOfLists => Refusal::unprocessable(),
+                        PatchError::UnknownDirective(..)
+                        | PatchError::NoMergeKey { .. }
+                        | PatchError::MixedItems(..)
+                        | PatchError::MergingList
+                        | PatchError::OtherOrder(..) => Refusal::unclassified(error.to_string()),
                     })
             }
             Parsed::Impossible => Err(Refusal::unprocessable()),
