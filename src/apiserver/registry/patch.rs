@@ -61,10 +61,11 @@ impl Registry {
     ) -> Result<Answer, Refusal> {
         // Read once there is an object: a patch of none is not found, whatever it says.
         let read_once: OnceLock<Result<Patch, Refusal>> = OnceLock::new();
+        let replicas = call.scale().map(|_| self.replicas(call)).unwrap_or_default();
         let make = |live: &mut Arc<Value>| {
             let patch = read_once.get_or_init(|| read(format, body)).as_ref().map_err(Clone::clone)?;
             if let Some(paths) = call.scale() {
-                let patched = patch.apply(call, paths.managed_scale_of(live))?;
+                let patched = patch.apply(call, paths.managed_scale_of(live, &replicas))?;
                 let scale = tables()
                     .kind("autoscaling", "v1", "Scale")
                     .map(|id| decode(tables(), id, patched.clone()));
