@@ -1,5 +1,5 @@
-//! What `answers.json`, `endpoints.json` and `plugins.json` say of single rules: short sequences of requests to a fresh server, with what
-//! is to be seen in their answers. The facts were read off kube-apiserver v1.36.2.
+//! What `answers.json`, `endpoints.json`, `plugins.json` and `writes.json` say of single rules: short sequences of requests to a
+//! fresh server, with what is to be seen in their answers. The facts were read off kube-apiserver v1.36.2.
 //!
 //! A step is `{"do": "METHOD /path", "type": content type, "body": …, "status": code}` with any of `has` (JSON pointer →
 //! value), `lacks` (JSON pointers), `says` (a part of the message), `warns` (parts of the warnings, one for each) and
@@ -55,7 +55,12 @@ pub fn check(step: &Value, found: &Answer) -> Result<(), String> {
 
 #[tokio::test]
 async fn single_rules_are_those_of_the_reference() {
-    let files = [include_str!("answers.json"), include_str!("endpoints.json"), include_str!("plugins.json")];
+    let files = [
+        include_str!("answers.json"),
+        include_str!("endpoints.json"),
+        include_str!("plugins.json"),
+        include_str!("writes.json"),
+    ];
     let sequences = files.map(|text| serde_json::from_str::<Vec<Value>>(text).unwrap());
     let mut failed = Vec::new();
     for sequence in sequences.iter().flatten() {

@@ -35,9 +35,6 @@ use crate::object;
 /// The manager that is given what an object held before anybody applied it.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// The subresource whose managers are kept without a time, as upstream keeps them.
-const UNTIMED: &str = "scale";
-
 /// What an object may weigh in memory with its managers, whatever it came from. What a small patch makes of a stored object is
 /// there twice for a moment, with sets of its fields and its text, within the 64 MiB that a request may take however few bytes
 /// it has: patches of objects that weigh so much take 62. The heaviest objects that people keep within the 1.5 MiB that upstream's store takes, of 20,000 owners, rules or
@@ -228,7 +225,7 @@ impl Writer<'_> {
         if !taken.is_empty() {
             let me = Manager::new(name, Operation::Update, self.api_version, self.subresource);
             let set = managers.remove(&me).map_or_else(FieldSet::default, |owned| owned.set).union(taken);
-            let time = (self.subresource != UNTIMED).then(|| self.now.to_owned());
+            let time = Some(self.now.to_owned());
             managers.insert(me, Owned { set, api_version: self.api_version.to_owned(), time });
         }
         Some(managers)
@@ -256,6 +253,7 @@ impl Writer<'_> {
             api_version: self.api_version,
             typing,
             ignored: self.ignored,
+            ignores_in_all: self.versions.resets_alike(),
             rewritten: self.rewritten,
         })
     }

@@ -1,25 +1,37 @@
 //! Translates field managers between an object and its Scale, both of which have the number of replicas.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
-use super::managers::{self, EntryError, Manager, Managers, Operation, Owned};
+use super::managers::{self, EntryError, Managers, Owned};
 use super::path::{Element, FieldSet};
 
 /// The version that a Scale is in.
 pub(crate) const API_VERSION: &str = "autoscaling/v1";
 
-/// The path of the number of replicas in an object, which its Scale shows as `spec.replicas`.
-#[derive(Clone, Debug)]
+/// For each version of a kind the path of the number of replicas in an object, which its Scale shows as `spec.replicas`.
+/// None for a version without a scale.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Replicas {
-    path: Vec<Element>,
+    paths: BTreeMap<String, Option<Vec<Element>>>,
+}
+
+impl<'p> FromIterator<(String, Option<&'p str>)> for Replicas {
+    /// Paths are dotted, with a leading dot.
+    fn from_iter<I: IntoIterator<Item = (String, Option<&'p str>)>>(versions: I) -> Self {
+        let elements = |path: &str| {
+            let names = path.trim_start_matches('.').split('.');
+            names.map(|name| Element::Field(name.to_owned())).collect()
+        };
+        Self { paths: versions.into_iter().map(|(version, path)| (version, path.map(elements))).collect() }
+    }
 }
 
 impl Replicas {
-    /// `path` is dotted, with a leading dot.
-    #[must_use]
-    pub(crate) fn at(path: &str) -> Self {
-        let names = path.trim_start_matches('.').split('.');
-        Self { path: names.map(|name| Element::Field(name.to_owned())).collect() }
+    /// Where a manager of the number of replicas owns it.
+    fn owned_at(&self, owned: &Owned) -> Option<&Vec<Element>> {
+        self.paths.get(&owned.api_version)?.as_ref().filter(|path| owned.set.has(path))
     }
 
     /// The managers of the object's Scale.
@@ -27,16 +39,19 @@ impl Replicas {
     /// # Errors
     /// The object's entries cannot be read.
     pub(crate) fn of_scale(&self, object: &Value) -> Result<Managers, EntryError> {
-        let owners = managers::decode(object)?.into_iter().filter(|(_, owned)| owned.set.has(&self.path));
+        let owners =
+            managers::decode(object)?.into_iter().filter(|(_, owned)| self.owned_at(owned).is_some());
         Ok(owners
             .map(|(manager, owned)| {
-                let shown = Owned { set: scale_set(), api_version: API_VERSION.to_owned(), time: owned.time };
-                (versioned(&manager, API_VERSION), shown)
+                let set = [SHOWN.map(|name| Element::Field(name.to_owned()))].into_iter().collect();
+                (manager, Owned { set, api_version: API_VERSION.to_owned(), time: owned.time })
             })
             .collect())
     }
 
-    /// The managers of the object when its Scale has those of `scale`; `api_version` is the object's.
+    /// The managers of the object when its Scale has those of `scale`; `api_version` is the object's. Those of versions
+    /// that the kind does not have are gone. Whoever updated the object and owns the number has two entries then, of which
+    /// the one of the number counts no longer: so it is upstream, where entries of other versions are other managers'.
     ///
     /// # Errors
     /// The entries of either cannot be read.
@@ -46,36 +61,33 @@ impl Replicas {
         scale: &Value,
         api_version: &str,
     ) -> Result<Managers, EntryError> {
-        let replicas: FieldSet = [self.path.clone()].into_iter().collect();
+        let mut shown = managers::decode(scale)?;
         let mut all = Managers::new();
-        for (manager, owned) in managers::decode(object)? {
-            let set = owned.set.difference(&replicas);
-            if !set.is_empty() {
-                all.insert(manager, Owned { set, ..owned });
+        for (manager, mut owned) in managers::decode(object)? {
+            if !self.paths.contains_key(&owned.api_version) {
+                continue;
+            }
+            if let Some(path) = self.owned_at(&owned)
+                && shown.remove(&manager).is_none()
+            {
+                owned.set = owned.set.difference(&[path.clone()].into_iter().collect());
+            }
+            if !owned.set.is_empty() {
+                all.insert(manager, owned);
             }
         }
-        for manager in managers::decode(scale)?.into_keys() {
-            let own = versioned(&manager, api_version);
-            let entry = all.entry(own).or_insert_with(|| Owned {
-                set: FieldSet::default(),
-                api_version: api_version.to_owned(),
-                time: None,
-            });
-            entry.set = std::mem::take(&mut entry.set).union(replicas.clone());
+        let path = self.paths.get(api_version).and_then(Option::as_ref);
+        let number: FieldSet = path.cloned().into_iter().collect();
+        for (manager, owned) in shown {
+            if owned.set.has(&SHOWN.map(|name| Element::Field(name.to_owned()))) {
+                let time = all.get(&manager).and_then(|known| known.time.clone());
+                let owned = Owned { set: number.clone(), api_version: api_version.to_owned(), time };
+                all.insert(manager, owned);
+            }
         }
         Ok(all)
     }
 }
 
-fn scale_set() -> FieldSet {
-    [["spec", "replicas"].map(|name| Element::Field(name.to_owned()))].into_iter().collect()
-}
-
-/// The same manager of an object in another version, which is part of an updater's identity.
-fn versioned(manager: &Manager, api_version: &str) -> Manager {
-    let api_version = match manager.operation {
-        Operation::Apply => String::new(),
-        Operation::Update => api_version.to_owned(),
-    };
-    Manager { api_version, ..manager.clone() }
-}
+/// Where a Scale shows the number.
+const SHOWN: [&str; 2] = ["spec", "replicas"];

@@ -21,6 +21,11 @@ pub trait Versions: Debug {
     /// cannot be converted to it, and nobody is tracked any longer.
     fn forgets(&self, api_version: &str) -> bool;
 
+    /// Whether what is reset in one version is known to be reset in the others.
+    fn resets_alike(&self) -> bool {
+        true
+    }
+
     /// The object in another version, which is served.
     fn convert<'v>(&self, object: &'v Value, api_version: &str) -> Cow<'v, Value>;
 
@@ -36,6 +41,8 @@ pub(super) struct Updater<'u> {
     pub(super) typing: Typing<'u>,
     /// What this way of writing cannot change, and therefore not own either.
     pub(super) ignored: &'u FieldSet,
+    /// Whether that is so in all versions, and not only in that of the change.
+    pub(super) ignores_in_all: bool,
     /// What counts as changed although it reads as before.
     pub(super) rewritten: &'u FieldSet,
 }
@@ -111,14 +118,15 @@ impl Updater<'_> {
 
     /// What the change takes from each manager but `except`.
     fn losses(&self, live: &Value, new: &Value, managers: &Managers, except: Option<&Manager>) -> Losses {
-        let own = self.change(self.typing.compare(live, new));
+        let own = self.change(self.api_version, self.typing.compare(live, new));
         // Once for each version, however many managers there are.
         let mut changes = BTreeMap::from([(self.api_version.to_owned(), own)]);
         let mut disputed = BTreeMap::new();
         for (manager, owned) in managers.iter().filter(|(manager, _)| Some(*manager) != except) {
-            let change = changes
-                .entry(owned.api_version.clone())
-                .or_insert_with(|| self.change(self.compare_in(&owned.api_version, live, new)));
+            let change = changes.entry(owned.api_version.clone()).or_insert_with(|| {
+                let version = &owned.api_version;
+                self.change(version, self.compare_in(version, live, new))
+            });
             disputed.insert(manager.clone(), owned.set.intersection(&change.changed));
         }
         Losses { changes, disputed }
@@ -131,9 +139,13 @@ impl Updater<'_> {
         typing.compare(&live, &new)
     }
 
-    fn change(&self, comparison: Comparison) -> Change {
+    fn change(&self, api_version: &str, comparison: Comparison) -> Change {
         let modified = comparison.modified.union(self.rewritten.clone());
-        Change::of(Comparison { modified, ..comparison }.excluding(self.ignored))
+        let comparison = Comparison { modified, ..comparison };
+        Change::of(match self.ignores_in_all || api_version == self.api_version {
+            true => comparison.excluding(self.ignored),
+            false => comparison,
+        })
     }
 
     /// `merged` without what the applier owned by its last configuration and nobody owns now.

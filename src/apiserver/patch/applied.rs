@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::order::in_order;
+use super::order::{Merged, first_places};
 use super::strategic::message_of;
 use crate::builtin::{Field, Tables, TypeId};
 
@@ -78,20 +78,21 @@ impl Merger<'_> {
         let merge_key = field.patch.merge_key;
         let last = by_key(last.as_array().map(Vec::as_slice).unwrap_or_default(), merge_key);
         let (changes, known) = (by_key(new, merge_key), by_key(live, merge_key));
-        let mut merged: Vec<Value> = Vec::with_capacity(new.len());
-        for item in live {
+        let mut merged: Vec<(Option<usize>, Value)> = Vec::with_capacity(new.len());
+        for (place, item) in first_places(live, merge_key).into_iter().map(Some).zip(live) {
             let key = key_of(item, merge_key);
             match (changes.get(&key), last.get(&key)) {
                 (Some(change), last) => {
                     let sides = Sides { new: change, live: item, last: last.unwrap_or(&&Value::Null) };
-                    merged.push(self.value(message_of(Some(field)), Some(field), sides));
+                    merged.push((place, self.value(message_of(Some(field)), Some(field), sides)));
                 }
                 (None, Some(_)) => {}
-                (None, None) => merged.push(item.clone()),
+                (None, None) => merged.push((place, item.clone())),
             }
         }
-        merged.extend(new.iter().filter(|item| !known.contains_key(&key_of(item, merge_key))).cloned());
-        in_order(merged, &[], Some(new), merge_key)
+        let added = new.iter().filter(|item| !known.contains_key(&key_of(item, merge_key)));
+        merged.extend(added.map(|item| (None, item.clone())));
+        Merged::new(merged.into_iter()).arranged(new, merge_key).into_values()
     }
 }
 
@@ -137,8 +138,8 @@ mod tests {
         let manifest = containers(json!([{"name": "b", "image": "b"}, {"name": "a", "image": "a:2"}]));
         let made = made(("", "v1", "Pod"), &manifest, &live, &last);
         let expected = containers(json!([
-            {"name": "injected", "image": "i"},
             {"name": "b", "image": "b"},
+            {"name": "injected", "image": "i"},
             {"name": "a", "image": "a:2", "imagePullPolicy": "Always"},
         ]));
         assert_eq!(made, expected);
@@ -152,7 +153,7 @@ mod tests {
         let manifest = json!({"metadata": {"finalizers": ["ours/z"]},
             "spec": {"containers": [{"name": "a", "args": ["3"]}]}});
         let made = made(("", "v1", "Pod"), &manifest, &live, &last);
-        let expected = json!({"metadata": {"finalizers": ["theirs/x", "ours/z"]},
+        let expected = json!({"metadata": {"finalizers": ["ours/z", "theirs/x"]},
             "spec": {"containers": [{"name": "a", "args": ["3"]}]}});
         assert_eq!(made, expected);
     }

@@ -1,97 +1,84 @@
-//! Orders the items of a merged list by the patch's `$setElementOrder`.
+//! Orders the items of a merged list: by the patch, and then by its `$setElementOrder`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::strategic::{PatchError, key_of};
 use crate::interrupt;
 
-/// Puts the items that `order` names into that order. Items that only the server has keep their places relative to
-/// the item that stood before them.
-pub(super) fn in_order(
-    items: Vec<Value>,
-    patch: &[Value],
-    order: Option<&[Value]>,
-    merge_key: &str,
-) -> Vec<Value> {
-    let Some(order) = order else { return items };
-    let places = places(&items, patch, order, merge_key);
-    let mut items: Vec<Option<Value>> = items.into_iter().map(Some).collect();
-    places.into_iter().filter_map(|place| items.get_mut(place)?.take()).collect()
+/// The items of a merged list, each with the place that the first of its kind had in the list before; None for one that
+/// was not there.
+pub(super) struct Merged {
+    items: Vec<(Option<usize>, Value)>,
 }
 
-/// Where the items of the list in its new order stand in the old one.
-fn places(items: &[Value], patch: &[Value], order: &[Value], merge_key: &str) -> Vec<usize> {
-    let mut ranks: HashMap<&Value, usize> = HashMap::with_capacity(order.len());
-    for (rank, wanted) in order.iter().enumerate() {
-        ranks.entry(identity(wanted, merge_key)).or_insert(rank);
-    }
-    let patched: HashSet<&Value> = patch.iter().map(|change| identity(change, merge_key)).collect();
-    let rank = |item: &Value| ranks.get(identity(item, merge_key)).copied();
-    let mut listed: Vec<(usize, usize)> =
-        items.iter().enumerate().filter_map(|(place, item)| Some((rank(item)?, place))).collect();
-    listed.sort_unstable();
-    let mut line = Line::new(items, listed.into_iter().map(|(_, place)| place));
-    // The nearest item before the one that is looked at which is ordered or the server's: those are in the line.
-    let mut before = None;
-    let mut anchors: HashMap<&Value, Option<usize>> = HashMap::new();
-    for (place, item) in items.iter().enumerate() {
-        interrupt::checkpoint();
-        let ranked = rank(item).is_some();
-        if !ranked {
-            // One that stands in the list twice is put beside the first of its kind.
-            let anchor = *anchors.entry(item).or_insert(before);
-            line.insert_behind(anchor, place);
-        }
-        if ranked || !patched.contains(identity(item, merge_key)) {
-            before = Some(place);
-        }
-    }
-    line.into_places()
+/// For each item the place of the first one that cannot be told from it. Items without the key are told from all others.
+pub(super) fn first_places(items: &[Value], merge_key: &str) -> Vec<usize> {
+    let mut first: HashMap<&Value, usize> = HashMap::with_capacity(items.len());
+    let places = items.iter().enumerate().map(|(place, item)| match key_of(item, merge_key) {
+        Ok(key) => *first.entry(key).or_insert(place),
+        Err(_) => place,
+    });
+    places.collect()
 }
 
-/// What tells an item from others.
-fn identity<'v>(item: &'v Value, merge_key: &str) -> &'v Value {
-    match merge_key {
-        "" => item,
-        key => item.get(key).unwrap_or(&Value::Null),
+impl Merged {
+    pub(super) fn new(items: impl Iterator<Item = (Option<usize>, Value)>) -> Self {
+        Self { items: items.collect() }
     }
-}
 
-/// Items in a row, each of which knows the next.
-struct Line<'v> {
-    items: &'v [Value],
-    first: Option<usize>,
-    next: Vec<Option<usize>>,
-    /// Of items that are equal, the one that comes first in the row.
-    foremost: HashMap<&'v Value, usize>,
-}
+    pub(super) fn into_values(self) -> Vec<Value> {
+        self.items.into_iter().map(|(_, item)| item).collect()
+    }
 
-impl<'v> Line<'v> {
-    fn new(items: &'v [Value], places: impl DoubleEndedIterator<Item = usize>) -> Self {
-        let mut line = Self { items, first: None, next: vec![None; items.len()], foremost: HashMap::new() };
-        for place in places.rev() {
-            line.insert_behind(None, place);
+    /// Puts the items that `order` names into that order, and those that only the server has between them: each before
+    /// the first that stood behind it, as far as both orders allow that.
+    ///
+    /// # Errors
+    /// An item lacks the key.
+    pub(super) fn in_order<'o>(
+        self,
+        order: impl IntoIterator<Item = &'o Value> + Clone,
+        merge_key: &str,
+    ) -> Result<Self, PatchError> {
+        for wanted in order.clone() {
+            key_of(wanted, merge_key)?;
         }
-        line
-    }
-
-    /// Puts the item at `place` behind the first one that equals the item at `anchor`, or before all others.
-    fn insert_behind(&mut self, anchor: Option<usize>, place: usize) {
-        let anchor = anchor.and_then(|anchor| self.foremost.get(self.items.get(anchor)?).copied());
-        let behind = match anchor.and_then(|anchor| self.next.get_mut(anchor)) {
-            Some(slot) => slot.replace(place),
-            None => self.first.replace(place),
-        };
-        if let (Some(slot), Some(item)) = (self.next.get_mut(place), self.items.get(place)) {
-            *slot = behind;
-            self.foremost.insert(item, place);
+        for (_, item) in &self.items {
+            key_of(item, merge_key)?;
         }
+        Ok(self.arranged(order, merge_key))
     }
 
-    fn into_places(self) -> Vec<usize> {
-        let step = |place: &usize| self.next.get(*place).copied().flatten();
-        std::iter::successors(self.first, step).collect()
+    /// The same, where an item without the key is as good as any other.
+    pub(super) fn arranged<'o>(self, order: impl IntoIterator<Item = &'o Value>, merge_key: &str) -> Self {
+        let mut ranks: HashMap<Option<&Value>, usize> = HashMap::new();
+        for (rank, wanted) in order.into_iter().enumerate() {
+            ranks.entry(key_of(wanted, merge_key).ok()).or_insert(rank);
+        }
+        let (mut named, mut others) = (Vec::new(), Vec::new());
+        for item in self.items {
+            interrupt::checkpoint();
+            match ranks.get(&key_of(&item.1, merge_key).ok()) {
+                Some(rank) => named.push((*rank, item)),
+                None => others.push(item),
+            }
+        }
+        named.sort_by_key(|(rank, _)| *rank);
+        // What is not in the list of the server stays behind what is: it was put there.
+        others.sort_by_key(|(place, _)| place.unwrap_or(usize::MAX));
+        let mut items = Vec::with_capacity(named.len() + others.len());
+        let mut others = others.into_iter().peekable();
+        for (_, item) in named {
+            let stands_before = |other: &(Option<usize>, Value)| matches!((other.0, item.0), (Some(other), Some(item)) if other < item);
+            while let Some(other) = others.next_if(stands_before) {
+                items.push(other);
+            }
+            items.push(item);
+        }
+        items.extend(others);
+        Self { items }
     }
 }
 
@@ -101,50 +88,27 @@ mod tests {
 
     use super::*;
 
-    /// As it is said: every item looked for in every list.
-    fn plainly(items: &[Value], patch: &[Value], order: &[Value], merge_key: &str) -> Vec<Value> {
-        let rank = |item: &Value| {
-            order.iter().position(|wanted| identity(wanted, merge_key) == identity(item, merge_key))
+    #[test]
+    fn what_only_the_server_has_stays_before_what_stood_behind_it() {
+        let ordered = |items: &[&str], order: &[&str]| -> Vec<Value> {
+            let items: Vec<Value> = items.iter().map(|item| json!(item)).collect();
+            let order: Vec<Value> = order.iter().map(|item| json!(item)).collect();
+            let places = first_places(&items, "");
+            let merged = Merged::new(places.into_iter().map(Some).zip(items));
+            merged.in_order(&order, "").unwrap().into_values()
         };
-        let (mut listed, unlisted): (Vec<_>, Vec<_>) =
-            items.iter().cloned().partition(|item| rank(item).is_some());
-        listed.sort_by_key(|item| rank(item));
-        let from_server = |item: &Value| {
-            !patch.iter().any(|change| identity(change, merge_key) == identity(item, merge_key))
-        };
-        for item in unlisted {
-            let before = items.iter().position(|other| *other == item).unwrap_or_default();
-            let earlier = items.iter().take(before).rev();
-            let anchor = earlier
-                .filter(|other| from_server(other) || rank(other).is_some())
-                .find_map(|other| listed.iter().position(|placed| placed == other));
-            listed.insert(anchor.map_or(0, |anchor| anchor + 1), item);
-        }
-        listed
+        assert_eq!(ordered(&["a", "b", "c", "d"], &["d", "b"]), ["a", "c", "d", "b"]);
+        assert_eq!(ordered(&["a", "b", "c"], &["b", "a"]), ["b", "a", "c"]);
+        assert_eq!(ordered(&["a", "b", "c"], &[]), ["a", "b", "c"]);
     }
 
     #[test]
-    fn the_order_is_the_one_that_looking_for_every_item_gives() {
-        let mut state = 7_u64;
-        let mut below = |limit: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % limit
-        };
-        for round in 0..5_000 {
-            let merge_key = if round % 2 == 0 { "" } else { "name" };
-            let mut list = |most: u64| -> Vec<Value> {
-                let length = below(most);
-                let mut item = || match (merge_key, below(8), below(3)) {
-                    ("", name, _) => json!(name),
-                    (_, 7, value) => json!({"value": value}),
-                    (_, name, value) => json!({"name": name, "value": value}),
-                };
-                (0..length).map(|_| item()).collect()
-            };
-            let (items, patch, order) = (list(10), list(5), list(6));
-            let expected = plainly(&items, &patch, &order, merge_key);
-            let found = in_order(items.clone(), &patch, Some(&order), merge_key);
-            assert_eq!(found, expected, "{items:?} with {patch:?} in the order of {order:?}");
-        }
+    fn items_of_one_key_stand_where_the_first_does() {
+        let items = [json!({"port": 53, "protocol": "UDP"}), json!({"port": 80}), json!({"port": 53})];
+        let places = first_places(&items, "port");
+        assert_eq!(places, [0, 1, 0]);
+        let merged = Merged::new(places.into_iter().map(Some).zip(items.clone()));
+        let ordered = merged.in_order(&[json!({"port": 80})], "port").unwrap().into_values();
+        assert_eq!(ordered, [items[0].clone(), items[2].clone(), items[1].clone()]);
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::order::in_order;
+use super::order::{Merged, first_places};
 use super::shown::printed;
 use crate::builtin::{Field, PatchStrategy, Tables, TypeId, TypeRef};
 use crate::interrupt;
@@ -18,12 +18,23 @@ pub(crate) enum PatchError {
     /// The directive, and the part of the patch that it stands in as Go prints it.
     #[error("unknown patch type: {0} in map: {1}")]
     UnknownDirective(String, String),
+    /// The item as Go prints it.
     #[error("map: {item} does not contain declared merge key: {key}")]
-    NoMergeKey { item: String, key: &'static str },
+    NoMergeKey { item: String, key: String },
     #[error("invalid patch format of {0}")]
     DirectiveFormat(&'static str),
     #[error("cannot restore slice from map")]
     ObjectForList,
+    #[error("lists of lists are not supported")]
+    ListOfLists,
+    /// Objects and other values in one list.
+    #[error("list element types are not identical: [{0} {1}]")]
+    MixedItems(String, String),
+    #[error("merging lists cannot yet be specified in the patch")]
+    MergingList,
+    /// Both lists as Go prints them.
+    #[error("The order in patch list:\n{0}\n doesn't match $setElementOrder list:\n{1}\n")]
+    OtherOrder(String, String),
 }
 
 const DIRECTIVE: &str = "$patch";
@@ -66,6 +77,12 @@ impl<'t> Merger<'t> {
         if let Some(retained) = patch.get(RETAIN_KEYS) {
             let retained = retained.as_array().ok_or(PatchError::DirectiveFormat("retainKeys"))?;
             let retained: HashSet<&str> = retained.iter().filter_map(Value::as_str).collect();
+            let is_kept = |(name, change): (&String, &Value)| {
+                change.is_null() || name.starts_with('$') || retained.contains(name.as_str())
+            };
+            if !patch.iter().all(is_kept) {
+                return Err(PatchError::DirectiveFormat("retainKeys"));
+            }
             original.retain(|name, _| retained.contains(name.as_str()));
         }
         delete_primitives(&mut original, patch)?;
@@ -79,9 +96,15 @@ impl<'t> Merger<'t> {
                     Value::Object(self.object(message_of(field), current, change)?)
                 }
                 (Some(Value::Array(current)), Value::Array(change)) => {
-                    Value::Array(self.list(field, current, change, order_of(patch, name))?)
+                    Value::Array(self.list(field, current, change, order_of(patch, name)?)?)
                 }
-                (_, change) => self.fresh(field, change)?,
+                (_, change) => match self.fresh(field, change)? {
+                    Some(value) => value,
+                    None => {
+                        original.shift_remove(name);
+                        continue;
+                    }
+                },
             };
             original.insert(name.clone(), merged);
         }
@@ -89,21 +112,21 @@ impl<'t> Merger<'t> {
         Ok(original)
     }
 
-    /// A value that the original does not have: taken as it is, without its directives.
-    fn fresh(&self, field: Option<&'t Field>, change: &Value) -> Result<Value, PatchError> {
-        Ok(match change {
+    /// A value that the original does not have: taken as it is, without its directives. None for one that is all directive.
+    fn fresh(&self, field: Option<&'t Field>, change: &Value) -> Result<Option<Value>, PatchError> {
+        Ok(Some(match change {
+            Value::Object(change) if change.contains_key(DIRECTIVE) => return Ok(None),
             Value::Object(change) => {
                 let room = Map::with_capacity(change.len());
                 Value::Object(self.object(message_of(field), room, change)?)
             }
-            Value::Array(items) => match field {
-                Some(field) if field.patch.merge => {
-                    Value::Array(self.list(Some(field), Vec::new(), items, None)?)
-                }
-                _ => change.clone(),
-            },
+            Value::Array(items) => {
+                interrupt::checkpoint();
+                let fresh = items.iter().filter_map(|item| self.fresh(field, item).transpose());
+                Value::Array(fresh.collect::<Result<_, _>>()?)
+            }
             scalar => scalar.clone(),
-        })
+        }))
     }
 
     fn list(
@@ -111,51 +134,64 @@ impl<'t> Merger<'t> {
         field: Option<&'t Field>,
         original: Vec<Value>,
         patch: &[Value],
-        order: Option<&Vec<Value>>,
+        order: Option<&[Value]>,
     ) -> Result<Vec<Value>, PatchError> {
         interrupt::checkpoint();
         let Some(field) = field.filter(|field| field.patch.merge) else { return Ok(patch.to_vec()) };
-        if !patch.iter().any(Value::is_object) && !original.iter().any(Value::is_object) {
-            let mut seen: HashSet<&Value> = original.iter().collect();
-            let added: Vec<Value> = patch.iter().filter(|item| seen.insert(item)).cloned().collect();
-            let mut merged = original;
-            merged.extend(added);
-            return Ok(in_order(merged, patch, order.map(Vec::as_slice), ""));
+        let merge_key = field.patch.merge_key;
+        if let Some(order) = order {
+            is_in_order(patch, order, merge_key)?;
         }
-        self.keyed_list(field, original, patch, order)
+        let objects = || original.iter().chain(patch).filter(|item| item.is_object()).count();
+        let merged = match objects() {
+            _ if original.iter().chain(patch).any(Value::is_array) => return Err(PatchError::ListOfLists),
+            0 => primitives(original, patch)?,
+            objects if objects == original.len() + patch.len() => self.keyed_list(field, original, patch)?,
+            _ => return Err(mixed(&original, patch)),
+        };
+        let ordered = match order {
+            Some(order) => merged.in_order(order, merge_key)?,
+            None => merged,
+        };
+        Ok(ordered.into_values())
     }
 
+    /// What comes to the list stands before what was there, unless the patch names that, too.
     fn keyed_list(
         &self,
         field: &'t Field,
         original: Vec<Value>,
         patch: &[Value],
-        order: Option<&Vec<Value>>,
-    ) -> Result<Vec<Value>, PatchError> {
+    ) -> Result<Merged, PatchError> {
         let PatchStrategy { merge_key, .. } = field.patch;
+        let (mut changes, mut replaces) = (Vec::with_capacity(patch.len()), false);
+        let ranks = first_places(&original, merge_key);
         let mut merged = Items::new(original, merge_key, patch);
         for item in patch {
             let change = item.as_object().ok_or(PatchError::ObjectForList)?;
-            let action = directive(change)?;
-            // `{"$patch": "replace"}` alone makes the rest of the list the whole list.
-            if action == Some(Directive::Replace) && !change.contains_key(merge_key) {
-                let rest = patch.iter().filter(|item| item.get(DIRECTIVE).is_none()).cloned().collect();
-                return Ok(in_order(rest, patch, order.map(Vec::as_slice), merge_key));
+            match directive(change)? {
+                None => changes.push(item),
+                Some(Directive::Replace) => replaces = true,
+                Some(Directive::Delete) => merged.remove(key_of(item, merge_key)?),
+                Some(Directive::Merge) => return Err(PatchError::MergingList),
             }
-            let key = change
-                .get(merge_key)
-                .ok_or_else(|| PatchError::NoMergeKey { item: item.to_string(), key: merge_key })?;
-            if action == Some(Directive::Delete) {
-                merged.remove(key);
-                continue;
-            }
+        }
+        // One item that says so makes the others the whole list.
+        if replaces {
+            return Ok(Merged::new(changes.into_iter().map(|item| (None, item.clone()))));
+        }
+        for item in &changes {
+            let key = key_of(item, merge_key)?;
+            let change = item.as_object().ok_or(PatchError::ObjectForList)?;
             let (place, current) = merged.take(key).unzip();
             // A map that grows has room for three: a hundred thousand small ones would weigh three times as much.
             let current = current.unwrap_or_else(|| Map::with_capacity(change.len()));
             let made = self.object(message_of(Some(field)), current, change)?;
             merged.put(place, made);
         }
-        Ok(in_order(merged.into_values(), patch, order.map(Vec::as_slice), merge_key))
+        let items = merged.items.into_iter().enumerate();
+        let items = items.filter_map(|(place, item)| Some((ranks.get(place).copied(), item?)));
+        Merged::new(items).in_order(changes, merge_key)
     }
 
     /// An order may be given for a list that the patch does not otherwise touch.
@@ -167,7 +203,7 @@ impl<'t> Merger<'t> {
     ) -> Result<(), PatchError> {
         for (name, order) in patch {
             let Some(target) = name.strip_prefix(SET_ORDER) else { continue };
-            let order = order.as_array().ok_or(PatchError::DirectiveFormat("setElementOrder"))?;
+            let order = order.as_array().ok_or(PatchError::DirectiveFormat("setElementOrder list"))?;
             if patch.contains_key(target) {
                 continue;
             }
@@ -175,7 +211,9 @@ impl<'t> Merger<'t> {
                 .and_then(|kind| self.tables.field(kind, target))
                 .map_or("", |field| field.patch.merge_key);
             if let Some(Value::Array(items)) = original.get_mut(target) {
-                *items = in_order(std::mem::take(items), &[], Some(order.as_slice()), merge_key);
+                let ranks = first_places(items, merge_key);
+                let ranked = ranks.into_iter().map(Some).zip(std::mem::take(items));
+                *items = Merged::new(ranked).in_order(order, merge_key)?.into_values();
             }
         }
         Ok(())
@@ -248,10 +286,56 @@ impl<'p> Items<'p> {
             *slot = Some(Value::Object(item));
         }
     }
+}
 
-    fn into_values(self) -> Vec<Value> {
-        self.items.into_iter().flatten().collect()
+/// Both lists, each value once.
+fn primitives(original: Vec<Value>, patch: &[Value]) -> Result<Merged, PatchError> {
+    let ranks = first_places(&original, "");
+    let added = {
+        let mut seen: HashSet<&Value> = original.iter().collect();
+        patch.iter().filter(|item| seen.insert(item)).cloned().collect::<Vec<_>>()
+    };
+    let places = ranks.into_iter().enumerate();
+    let first = places.zip(original).filter(|((place, rank), _)| place == rank);
+    let items = first.map(|((_, rank), item)| (Some(rank), item));
+    Merged::new(items.chain(added.into_iter().map(|item| (None, item)))).in_order(patch, "")
+}
+
+fn mixed(original: &[Value], patch: &[Value]) -> PatchError {
+    let [original, patch] = [original, patch].map(|items| printed(&Value::Array(items.to_vec())));
+    PatchError::MixedItems(original, patch)
+}
+
+/// # Errors
+/// The item has no such key.
+pub(super) fn key_of<'v>(item: &'v Value, merge_key: &str) -> Result<&'v Value, PatchError> {
+    match merge_key {
+        "" => Ok(item),
+        key => {
+            item.get(key).ok_or_else(|| PatchError::NoMergeKey { item: printed(item), key: key.to_owned() })
+        }
     }
+}
+
+/// # Errors
+/// The patch names items in another order than the one that it asks for, or others. What it deletes has no place.
+fn is_in_order(patch: &[Value], order: &[Value], merge_key: &str) -> Result<(), PatchError> {
+    let mut left = order.iter();
+    for item in patch.iter().filter(|item| item.get(DIRECTIVE).is_none()) {
+        let key = key_of(item, merge_key)?;
+        let mut found = order.is_empty();
+        for wanted in left.by_ref() {
+            found = key_of(wanted, merge_key)? == key;
+            if found {
+                break;
+            }
+        }
+        if !found {
+            let [patch, order] = [patch, order].map(|items| printed(&Value::Array(items.to_vec())));
+            return Err(PatchError::OtherOrder(patch, order));
+        }
+    }
+    Ok(())
 }
 
 fn delete_primitives(
@@ -260,7 +344,7 @@ fn delete_primitives(
 ) -> Result<(), PatchError> {
     for (name, removed) in patch {
         let Some(target) = name.strip_prefix(DELETE_FROM_PRIMITIVES) else { continue };
-        let removed = removed.as_array().ok_or(PatchError::DirectiveFormat("deleteFromPrimitiveList"))?;
+        let removed = removed.as_array().ok_or(PatchError::DirectiveFormat("primitive list"))?;
         if let Some(Value::Array(items)) = original.get_mut(target) {
             let removed: HashSet<&Value> = removed.iter().collect();
             items.retain(|item| !removed.contains(item));
@@ -300,8 +384,14 @@ fn without_directive(patch: &Map<String, Value>) -> Map<String, Value> {
     members
 }
 
-fn order_of<'p>(patch: &'p Map<String, Value>, name: &str) -> Option<&'p Vec<Value>> {
-    patch.get(&format!("{SET_ORDER}{name}")).and_then(Value::as_array)
+/// # Errors
+/// The order is no list.
+fn order_of<'p>(patch: &'p Map<String, Value>, name: &str) -> Result<Option<&'p [Value]>, PatchError> {
+    match patch.get(&format!("{SET_ORDER}{name}")) {
+        None => Ok(None),
+        Some(Value::Array(order)) => Ok(Some(order)),
+        Some(_) => Err(PatchError::DirectiveFormat("setElementOrder list")),
+    }
 }
 
 pub(super) fn message_of(field: Option<&Field>) -> Option<TypeId> {
@@ -339,6 +429,33 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_stands_before_what_was_there() {
+        let names = |original: &[&str], patch: &[&str]| -> Vec<String> {
+            let list = |names: &[&str]| containers(&names.iter().map(|name| json!({"name": name})).collect());
+            let made = patched(&list(original), &list(patch)).expect("applied");
+            let made = made["spec"]["containers"].as_array().cloned().unwrap_or_default();
+            made.iter().filter_map(|item| item["name"].as_str().map(str::to_owned)).collect()
+        };
+        assert_eq!(names(&["a"], &["sidecar"]), ["sidecar", "a"]);
+        assert_eq!(names(&["a", "b", "c"], &["c", "a"]), ["b", "c", "a"]);
+        assert_eq!(names(&["a", "b"], &["x", "a", "y"]), ["x", "a", "y", "b"]);
+        assert_eq!(names(&["a", "b"], &["b", "x"]), ["a", "b", "x"]);
+        assert_eq!(names(&[], &["a", "a"]), ["a"]);
+        let added = json!({"spec": {"containers": [{"name": "a"}, {"$patch": "delete", "name": "b"}, {"name": "a"}]}});
+        assert_eq!(patched(&json!({}), &added), Ok(containers(&json!([{"name": "a"}, {"name": "a"}]))));
+    }
+
+    #[test]
+    fn an_order_names_all_that_the_patch_does() {
+        let patch = json!({"spec": {"$setElementOrder/containers": [{"name": "b"}],
+            "containers": [{"name": "a"}]}});
+        let why =
+            "The order in patch list:\n[map[name:a]]\n doesn't match $setElementOrder list:\n[map[name:b]]\n";
+        let told = patched(&containers(&json!([{"name": "b"}])), &patch).map_err(|error| error.to_string());
+        assert_eq!(told, Err(why.to_owned()));
+    }
+
+    #[test]
     fn directives_delete_replace_and_order() {
         let original = containers(&json!([{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]));
         let delete = containers(&json!([{"name": "a", "$patch": "delete"}]));
@@ -357,9 +474,11 @@ mod tests {
             "spec": {"volumes": [{"name": "v", "emptyDir": {}}]}});
         let patch = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a/x"], "finalizers": ["c/z"]},
             "spec": {"volumes": [{"name": "v", "$retainKeys": ["name", "configMap"], "configMap": {"name": "m"}}]}});
-        let expected = json!({"metadata": {"finalizers": ["b/y", "c/z"]},
+        let expected = json!({"metadata": {"finalizers": ["c/z", "b/y"]},
             "spec": {"volumes": [{"name": "v", "configMap": {"name": "m"}}]}});
         assert_eq!(patched(&original, &patch), Ok(expected));
+        let kept = json!({"spec": {"volumes": [{"name": "v", "$retainKeys": ["name"], "configMap": {}}]}});
+        assert_eq!(patched(&original, &kept), Err(PatchError::DirectiveFormat("retainKeys")));
     }
 
     #[test]
@@ -367,7 +486,7 @@ mod tests {
         let original = containers(&json!([{"name": "a"}]));
         assert_eq!(
             patched(&original, &containers(&json!([{"image": "x"}]))).map_err(|error| error.to_string()),
-            Err(r#"map: {"image":"x"} does not contain declared merge key: name"#.to_owned())
+            Err("map: map[image:x] does not contain declared merge key: name".to_owned())
         );
         assert_eq!(
             patched(&original, &json!({"spec": {"$patch": "x"}})),

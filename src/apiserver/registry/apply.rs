@@ -40,13 +40,14 @@ impl Registry {
     ) -> Result<Answer, Refusal> {
         let config = read(body)?;
         if let Some(paths) = call.scale() {
+            let replicas = self.replicas(call);
             let make = |live: &mut Arc<Value>| {
-                let scale = paths.managed_scale_of(live);
+                let scale = paths.managed_scale_of(live, &replicas);
                 let applied = applied_scale(call, &scale, &config.value, options);
                 if call.custom.is_some() {
                     own_scale(&scale, &config, applied.as_ref())?;
                 }
-                Ok(paths.with_applied(live, &applied.map_err(refused)?))
+                Ok(paths.with_managed(live, &applied.map_err(refused)?, &replicas))
             };
             let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Settled };
             return self.change(call, name, &change, options).await;

@@ -14,12 +14,13 @@ use crate::conversion::{Conversions, Webhook};
 use crate::emptied::Place;
 use crate::kinds::strategy;
 use crate::managed_fields::path::{Element, FieldSet};
+use crate::managed_fields::scale::Replicas;
 use crate::managed_fields::schema::{Schema, builtin};
 use crate::managed_fields::typed::Typing;
 use crate::managed_fields::{ApplyError, TooHeavy, Versions, Writer};
 use crate::object;
 use crate::resources::{ResourceInfo, Subresource};
-use crate::served::Served;
+use crate::served::{CustomVersion, ScalePaths, Served};
 use crate::status::Refusal;
 
 /// Where the managers of a changed object come from.
@@ -77,6 +78,47 @@ impl Registry {
         Ok(tracked)
     }
 
+    /// Where the number of replicas stands in each version of the call's kind.
+    pub(super) fn replicas(&self, call: &Call) -> Replicas {
+        let served = self.served();
+        match served.custom_kind(&call.info.group, &call.info.plural).filter(|_| !call.info.builtin) {
+            Some(kind) => {
+                let path = |version: &CustomVersion| version.scale.clone().map(|paths| paths.spec_replicas);
+                let versions =
+                    kind.versions.iter().map(|version| (version.info.api_version(), path(version)));
+                let versions: Vec<(String, Option<String>)> = versions.collect();
+                versions.iter().map(|(version, path)| (version.clone(), path.as_deref())).collect()
+            }
+            None => {
+                let rows = served.table.rows().iter();
+                let versions = rows.filter(|row| row.is_same_resource(&call.info));
+                let path = ScalePaths::builtin().spec_replicas.as_str();
+                versions.map(|row| (row.api_version(), Some(path))).collect()
+            }
+        }
+    }
+
+    /// The object with the number of replicas of `wanted`, and with the managers that its Scale has then. Where nobody owned the
+    /// number, nobody comes to own it.
+    ///
+    /// # Errors
+    /// 413 for an object that is too large with them.
+    pub(super) fn track_scale(
+        &self,
+        call: &Call,
+        (paths, old): (&ScalePaths, &Value),
+        wanted: &Value,
+        options: &WriteOptions,
+    ) -> Result<Value, Refusal> {
+        let replicas = self.replicas(call);
+        let mut scale = paths.scale_of(wanted);
+        let before = paths.managed_scale_of(old, &replicas);
+        SCALE
+            .write(call, Subresource::Scale, options, |writer| writer.updated(&before, &mut scale))
+            .map_err(too_heavy)?;
+        Ok(paths.with_managed(wanted, &scale, &replicas))
+    }
+
     /// What `live`, or the empty object of the kind, becomes by the configuration.
     pub(super) fn merged(
         &self,
@@ -102,6 +144,7 @@ struct Scope {
     info: Arc<ResourceInfo>,
     api_version: String,
     ignored: FieldSet,
+    resets_alike: bool,
     rewritten: FieldSet,
     /// By what the versions are converted, and what was.
     conversions: Option<(Arc<Webhook>, Conversions)>,
@@ -112,8 +155,16 @@ impl Scope {
         let ignored = unownable(call).into_iter().collect();
         let conversions = call.converter().map(|webhook| (Arc::clone(webhook), call.conversions.clone()));
         let api_version = call.info.api_version();
-        let rewritten = FieldSet::default();
-        Self { served, info: Arc::clone(&call.info), api_version, ignored, rewritten, conversions }
+        let resets_alike = call.info.builtin || call.subresource.is_some();
+        Self {
+            served,
+            info: Arc::clone(&call.info),
+            api_version,
+            ignored,
+            resets_alike,
+            rewritten: FieldSet::default(),
+            conversions,
+        }
     }
 
     /// The same for an update by `new`, which was sent with nothing at those places.
@@ -141,8 +192,7 @@ impl Scope {
     /// The row of the same resource in another version.
     fn row(&self, api_version: &str) -> Option<&Arc<ResourceInfo>> {
         let rows = self.served.table.rows().iter();
-        rows.filter(|row| row.storage_key == self.info.storage_key && row.kind == self.info.kind)
-            .find(|row| row.api_version() == api_version)
+        rows.filter(|row| row.is_same_resource(&self.info)).find(|row| row.api_version() == api_version)
     }
 }
 
@@ -172,6 +222,12 @@ impl Versions for Scope {
 
     fn forgets(&self, api_version: &str) -> bool {
         self.info.builtin && api_version.matches('/').count() < 2
+    }
+
+    /// Versions of a custom resource do not know of one another but in writes of the status: a write of the object that leaves
+    /// out the status, which is kept, takes it from those who own it in another version.
+    fn resets_alike(&self) -> bool {
+        self.resets_alike
     }
 
     fn convert<'v>(&self, object: &'v Value, api_version: &str) -> Cow<'v, Value> {
@@ -204,6 +260,8 @@ impl Versions for Scope {
         }
     }
 }
+
+const SCALE: Rowless = Rowless { group: "autoscaling", version: "v1", kind: "Scale" };
 
 /// A built-in kind that is sent and answered, and has no row: it has one version.
 #[derive(Clone, Copy, Debug)]
@@ -284,8 +342,7 @@ pub(super) fn applied_scale(
     config: &Value,
     options: &WriteOptions,
 ) -> Result<Value, ApplyError> {
-    let kind = Rowless { group: "autoscaling", version: "v1", kind: "Scale" };
-    kind.write(call, Subresource::Scale, options, |writer| {
+    SCALE.write(call, Subresource::Scale, options, |writer| {
         writer.applied(&mut scale.clone(), config, options.force)
     })
 }

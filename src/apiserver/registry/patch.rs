@@ -62,10 +62,11 @@ impl Registry {
     ) -> Result<Answer, Refusal> {
         // Read once there is an object: a patch of none is not found, whatever it says.
         let read_once: OnceLock<Result<Patch, Refusal>> = OnceLock::new();
+        let replicas = call.scale().map(|_| self.replicas(call)).unwrap_or_default();
         let make = |live: &mut Arc<Value>| {
             let patch = read_once.get_or_init(|| read(format, body)).as_ref().map_err(Clone::clone)?;
             if let Some(paths) = call.scale() {
-                let patched = patch.apply(call, paths.managed_scale_of(live))?;
+                let patched = patch.apply(call, paths.managed_scale_of(live, &replicas))?;
                 let scale = tables()
                     .kind("autoscaling", "v1", "Scale")
                     .map(|id| decode(tables(), id, patched.clone()));
@@ -161,8 +162,15 @@ impl Patch {
                 strategic::apply(tables(), kind, std::mem::take(object::map_of(&mut target)), patch)
                     .map(Value::Object)
                     .map_err(|error| match error {
-                        PatchError::UnknownDirective(..) => Refusal::unclassified(error.to_string()),
-                        _ => Refusal::bad_request(error.to_string()),
+                        PatchError::DirectiveFormat(_) | PatchError::ObjectForList => {
+                            Refusal::bad_request(error.to_string())
+                        }
+                        PatchError::ListOfLists => Refusal::unprocessable(),
+                        PatchError::UnknownDirective(..)
+                        | PatchError::NoMergeKey { .. }
+                        | PatchError::MixedItems(..)
+                        | PatchError::MergingList
+                        | PatchError::OtherOrder(..) => Refusal::unclassified(error.to_string()),
                     })
             }
             Parsed::Impossible => Err(Refusal::unprocessable()),

@@ -40,7 +40,7 @@ impl Registry {
         let binding = changed.as_ref().map_or(binding, |changed| &changed.object);
         let node = target(binding)?;
         self.admit(&review.with_object(binding)).await?;
-        let make = |pod: &mut Arc<Value>| bound(call, pod, node);
+        let make = |pod: &mut Arc<Value>| bound(call, pod, (binding, node));
         let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
         self.change(&call.clone().admitted(), name, &change, options).await?;
         Ok(created())
@@ -144,7 +144,8 @@ fn target(binding: &Value) -> Result<&str, Refusal> {
     }
 }
 
-fn bound(call: &Call, pod: &Value, node: &str) -> Result<Value, Refusal> {
+/// The pod on the node, with the labels and annotations of the binding.
+fn bound(call: &Call, pod: &Value, (binding, node): (&Value, &str)) -> Result<Value, Refusal> {
     let name = object::name(pod);
     let refused = |why: String| Refusal::conflict(&call.info, &format!("{name}/binding"), &why);
     if object::is_terminating(pod) {
@@ -154,8 +155,20 @@ fn bound(call: &Call, pod: &Value, node: &str) -> Result<Value, Refusal> {
     {
         return Err(refused(format!("pod {name} is already assigned to node {}", go::quote(taken))));
     }
+    let gates = pod.pointer("/spec/schedulingGates").and_then(Value::as_array);
+    if gates.is_some_and(|gates| !gates.is_empty()) {
+        return Err(refused(format!("pod {name} has non-empty .spec.schedulingGates")));
+    }
     let mut bound = pod.clone();
     bound["spec"]["nodeName"] = node.into();
+    for field in ["labels", "annotations"] {
+        let given: Vec<(&str, &str)> = object::meta_map(binding, field).collect();
+        if !given.is_empty() {
+            let own = object::member_mut(object::meta_mut(&mut bound), field);
+            own.extend(given.into_iter().map(|(key, value)| (key.to_owned(), value.into())));
+            own.sort_keys();
+        }
+    }
     let conditions = &mut bound["status"]["conditions"];
     if !conditions.is_array() {
         *conditions = json!([]);

@@ -142,10 +142,11 @@ impl Registry {
             call.warnings.add(warning);
         }
         kinds::default(call, &mut wanted);
-        if ownership == Ownership::Tracked {
-            wanted = self.tracked(call, Some(old), wanted, options).await?;
+        match (ownership, call.scale()) {
+            (Ownership::Settled, _) => Ok(wanted),
+            (Ownership::Tracked, Some(paths)) => self.track_scale(call, (paths, old), &wanted, options),
+            (Ownership::Tracked, None) => self.tracked(call, Some(old), wanted, options).await,
         }
-        Ok(wanted)
     }
 
     async fn checked(

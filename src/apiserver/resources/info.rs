@@ -221,6 +221,12 @@ impl ResourceInfo {
         self.status_keeps.iter().any(|kept| kept == "metadata" || kept == field)
     }
 
+    /// Whether both are rows of one resource, in whichever version.
+    #[must_use]
+    pub(crate) fn is_same_resource(&self, other: &Self) -> bool {
+        self.storage_key == other.storage_key && self.kind == other.kind
+    }
+
     #[must_use]
     pub fn serves(&self, subresource: Subresource) -> bool {
         self.subresources.contains(&subresource)

@@ -66,26 +66,22 @@ impl ScalePaths {
 
     /// The Scale of an object with its managers.
     #[must_use]
-    pub(crate) fn managed_scale_of(&self, object: &Value) -> Value {
+    pub(crate) fn managed_scale_of(&self, object: &Value, replicas: &Replicas) -> Value {
         let mut scale = self.scale_of(object);
-        let entries = self.replicas().of_scale(object).ok().and_then(managers::encode);
+        let entries = replicas.of_scale(object).ok().and_then(managers::encode);
         object::set_meta(&mut scale, "managedFields", entries);
         scale
     }
 
-    /// The object with the replica count and the managers of `scale`, which was applied.
+    /// The object with the replica count and the managers of `scale`, which was written.
     #[must_use]
-    pub(crate) fn with_applied(&self, object: &Value, scale: &Value) -> Value {
+    pub(crate) fn with_managed(&self, object: &Value, scale: &Value, replicas: &Replicas) -> Value {
         let mut scaled = self.with_scale(object, scale);
         let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-        if let Ok(all) = self.replicas().of_object(object, scale, version) {
+        if let Ok(all) = replicas.of_object(object, scale, version) {
             object::set_meta(&mut scaled, "managedFields", managers::encode(all));
         }
         scaled
-    }
-
-    fn replicas(&self) -> Replicas {
-        Replicas::at(&self.spec_replicas)
     }
 
     /// The object with the replica count of `scale`.

@@ -1,5 +1,6 @@
-//! `CertificateApproval`, `CertificateSigning` and `CertificateSubjectRestriction`: who may approve and sign requests for
-//! certificates, and that nobody gets into the group of those who may do everything by one.
+//! `CertificateApproval`, `CertificateSigning`, `ClusterTrustBundleAttest` and `CertificateSubjectRestriction`: who may
+//! approve and sign requests for certificates, and say whom a signer's are trusted by; and that nobody gets into the group
+//! of those who may do everything by one.
 
 use admit_apimachinery::go;
 use admit_policy::AccessAttributes;
@@ -14,6 +15,7 @@ use super::pods::text;
 use super::{Plugin, Request};
 use crate::admission::review::Operation;
 use crate::identity::MASTERS;
+use crate::object;
 use crate::status::Refusal;
 
 pub(super) const APPROVAL: Plugin =
@@ -21,6 +23,9 @@ pub(super) const APPROVAL: Plugin =
 
 pub(super) const SIGNING: Plugin =
     Plugin { name: "CertificateSigning", mutate: None, validate: Some(validate_signing) };
+
+pub(super) const ATTEST: Plugin =
+    Plugin { name: "ClusterTrustBundleAttest", mutate: None, validate: Some(validate_attest) };
 
 pub(super) const SUBJECT: Plugin =
     Plugin { name: "CertificateSubjectRestriction", mutate: None, validate: Some(validate_subject) };
@@ -58,6 +63,32 @@ fn validate_signing(request: &Request<'_>) -> Result<(), Refusal> {
     }
     let why = format!("user not permitted to sign requests with signerName {}", go::quote(signer));
     Err(request.forbidden(&why))
+}
+
+fn validate_attest(request: &Request<'_>) -> Result<(), Refusal> {
+    const BUNDLES: &str = "clustertrustbundles";
+    let updates = request.updates(GROUP, BUNDLES);
+    let signer = text(request.object(), "/spec/signerName");
+    if !updates && !request.creates(GROUP, BUNDLES)
+        || signer.is_empty()
+        || updates && is_for_collectors_only(request)
+        || may(request, "attest", signer)
+    {
+        return Ok(());
+    }
+    Err(request.forbidden(&format!("user not permitted to attest for signerName {}", go::quote(signer))))
+}
+
+/// Whether the change is one of owners and finalizers, which collectors of garbage make.
+fn is_for_collectors_only(request: &Request<'_>) -> bool {
+    let rest = |object: &Value| {
+        let mut rest = object.clone();
+        for field in ["ownerReferences", "finalizers", "managedFields", "resourceVersion"] {
+            object::set_meta(&mut rest, field, None);
+        }
+        rest
+    };
+    rest(request.object()) == rest(request.old())
 }
 
 /// Whether the user may do it for the signer, or for all signers of its domain.

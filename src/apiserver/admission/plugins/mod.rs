@@ -15,7 +15,9 @@ mod default_classes;
 mod default_toleration_seconds;
 mod limit_ranger;
 mod namespace_lifecycle;
+mod pod_resize;
 mod pod_security;
+mod pod_topology_labels;
 mod pods;
 mod priority;
 mod request;
@@ -62,6 +64,9 @@ pub(super) const CHAIN: &[Plugin] = &[
     runtime_class::PLUGIN,
     certificates::APPROVAL,
     certificates::SIGNING,
+    certificates::ATTEST,
     certificates::SUBJECT,
     default_classes::INGRESS,
+    pod_topology_labels::PLUGIN,
+    pod_resize::PLUGIN,
 ];

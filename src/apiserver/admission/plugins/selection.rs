@@ -33,13 +33,10 @@ const NOT_BUILT: &[&str] = &[
     "OwnerReferencesPermissionEnforcement",
     "PodNodeSelector",
     "PodTolerationRestriction",
-    "ClusterTrustBundleAttest",
     "JobValidation",
     "NodeDeclaredFeatureValidator",
     "PodGroupProtection",
     "PodGroupWorkloadExists",
-    "PodResizeValidator",
-    "PodTopologyLabels",
 ];
 
 /// The admission plugins that a server runs: those that are on by default in kube-apiserver, unless they are disabled.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::metrics;
 use crate::kinds::Strategy;
 use crate::kinds::field::Field;
+use crate::kinds::shared::defaults::set_absent;
 use crate::kinds::shared::replicas;
 use crate::object;
 
@@ -23,13 +24,26 @@ pub(super) const STRATEGY: Strategy = Strategy {
 const LONGEST_PERIOD: i64 = 1800;
 const LONGEST_WINDOW: i64 = 3600;
 
-/// Without metrics the load is one, which only the newer version says.
+/// The load that one without metrics looks at, in percent.
+const LOAD: i64 = 80;
+/// Where the older version has the metrics that it has no fields for, as JSON.
+const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
+
+/// Without metrics the load is one.
 fn default(version: &str, autoscaler: &mut Value) {
-    let metrics = autoscaler.pointer("/spec/metrics").and_then(Value::as_array);
-    if version == "v2" && metrics.is_none_or(Vec::is_empty) {
-        let target = json!({"type": "Utilization", "averageUtilization": 80});
-        let load = json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
-        object::set_field(&mut autoscaler["spec"], "metrics", Some(load));
+    let is_empty = |metrics: Option<&Value>| metrics.and_then(Value::as_array).is_none_or(Vec::is_empty);
+    if version == "v2" {
+        if is_empty(autoscaler.pointer("/spec/metrics")) {
+            let target = json!({"type": "Utilization", "averageUtilization": LOAD});
+            let load = json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
+            object::set_field(&mut autoscaler["spec"], "metrics", Some(load));
+        }
+        return;
+    }
+    let (_, text) = object::meta_map(autoscaler, "annotations").find(|(name, _)| *name == METRICS).unzip();
+    let others = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    if is_empty(others.as_ref()) {
+        set_absent(&mut autoscaler["spec"], &[("targetCPUUtilizationPercentage", json!(LOAD))]);
     }
 }
 

@@ -138,7 +138,26 @@ impl fmt::Display for Element {
 fn shown(value: &Scalar) -> String {
     match value {
         Scalar::String(text) => go::quote(text),
+        Scalar::Other(json) => match serde_json::from_str(json) {
+            Ok(value) => shown_whole(&value),
+            Err(_) => json.clone(),
+        },
         other => other.to_json(),
+    }
+}
+
+/// What is no scalar, as the library of upstream writes it: maps without braces.
+fn shown_whole(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(shown_whole).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(members) => {
+            members.iter().map(|(name, member)| format!("{name}={}", shown_whole(member))).collect()
+        }
+        Value::String(text) => go::quote(text),
+        other => other.to_string(),
     }
 }
 

@@ -27,13 +27,19 @@ pub(super) fn is_headless(spec: &Field<'_>) -> bool {
 pub(super) fn allottable(spec: &Field<'_>, old: Option<&Field<'_>>, errors: &mut FieldErrors) {
     validate(spec, old, errors);
     if kind(spec) != "ExternalName" && errors.is_empty() {
-        of_one_family(spec, errors);
+        of_one_family(spec, old, errors);
     }
 }
 
-fn of_one_family(spec: &Field<'_>, errors: &mut FieldErrors) {
+fn of_one_family(spec: &Field<'_>, old: Option<&Field<'_>>, errors: &mut FieldErrors) {
     let (addresses, families) = (spec.get("clusterIPs"), spec.get("ipFamilies"));
     let policy = spec.get("ipFamilyPolicy");
+    let is_bare = is_headless(spec) && spec.get("selector").is_empty();
+    let before = old.map_or(0, |old| old.get("spec").get("ipFamilies").len());
+    // Those that were left out have been filled in, two of them where there are no pods to have addresses of one.
+    if is_bare && policy.text() != "SingleStack" && !families.is_empty() && families.len() < before {
+        errors.add(|| policy.invalid("must be 'SingleStack' to release the secondary IP family"));
+    }
     if policy.text() == "SingleStack" {
         for (several, what) in [(&addresses, "cluster IPs"), (&families, "IP families")] {
             if several.len() == 2 {
@@ -47,7 +53,6 @@ fn of_one_family(spec: &Field<'_>, errors: &mut FieldErrors) {
     for address in addresses.items().skip(families.len()).filter(is_v6) {
         errors.add(|| address.invalid_as(addresses.shown_texts(), "IPv6 is not configured on this cluster"));
     }
-    let is_bare = is_headless(spec) && spec.get("selector").is_empty();
     if !errors.is_empty() || is_bare {
         return;
     }

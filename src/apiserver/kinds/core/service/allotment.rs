@@ -12,8 +12,10 @@ use crate::kinds::field::Field;
 use crate::kinds::shared::network;
 use crate::object;
 
-/// What is given together, and kept by an update that does not speak of it.
+/// What is given together.
 const GIVEN: [&str; 4] = ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"];
+/// What is kept by an update that does not speak of it. Families follow from the addresses.
+const KEPT: [&str; 3] = ["clusterIP", "clusterIPs", "ipFamilyPolicy"];
 
 /// Names the families of the addresses, which come with [`give`].
 pub(super) fn prepare_create(service: &mut Value) {
@@ -75,12 +77,13 @@ fn keep_address(service: &mut Value, old: &Value) {
             if !own.is_empty() && !same("clusterIP") && (unsaid || same("clusterIPs")) {
                 service["spec"]["clusterIPs"] = json!([own]);
             }
-            for field in GIVEN {
+            for field in KEPT {
                 let unset = service["spec"].get(field).is_none_or(|value| value == "" || value.is_null());
                 if unset {
                     object::set_field(&mut service["spec"], field, old["spec"].get(field).cloned());
                 }
             }
+            keep_families(service, old);
         }
         // It gets an address from now on.
         (true, false) => prepare_create(service),
@@ -90,6 +93,29 @@ fn keep_address(service: &mut Value, old: &Value) {
             }
         }
     }
+}
+
+/// Whoever asks for one family gives the second one back; without that it stays, and giving it back is refused.
+fn keep_families(service: &mut Value, old: &Value) {
+    let families = service.pointer_mut("/spec/ipFamilies").and_then(Value::as_array_mut);
+    let before = old.pointer("/spec/ipFamilies").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let (own, is_reduced) = match families {
+        Some(families) => (families.len(), !families.is_empty() && families.len() < before.len()),
+        None => (0, false),
+    };
+    if text(service, "ipFamilyPolicy") != "SingleStack" {
+        if !is_reduced {
+            fill_families(service);
+        }
+        return;
+    }
+    if own > 1
+        && service["spec"]["ipFamilies"] == old["spec"]["ipFamilies"]
+        && let Some(families) = service.pointer_mut("/spec/ipFamilies").and_then(Value::as_array_mut)
+    {
+        families.truncate(1);
+    }
+    fill_families(service);
 }
 
 /// What hinders that the service is given anything.

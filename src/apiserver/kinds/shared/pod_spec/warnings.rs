@@ -1,5 +1,6 @@
 //! Warnings about accepted pods and templates (pkg/api/pod/warnings.go).
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use admit_apimachinery::findings::MAX_FINDINGS;
@@ -63,6 +64,7 @@ pub(crate) fn of(owner: &Field<'_>, is_pod: bool) -> Vec<String> {
         of_container(&container, &spec, &annotations, is_pod, &mut warnings);
     }
     ports(&spec, &mut warnings);
+    port_names(&spec, &mut warnings);
     let grace = spec.get("terminationGracePeriodSeconds");
     if grace.integer().is_some_and(|seconds| seconds < 0) {
         warnings.push(format!("{grace}: must be >= 0; negative values are invalid and will be treated as 1"));
@@ -261,6 +263,28 @@ fn ports(spec: &Field<'_>, warnings: &mut Vec<String>) {
             Some(format!("{}: {how} port definition with {}", own.place, other.place))
         }));
         earlier.push(own);
+    }
+}
+
+/// Names of ports are those of the pod: whoever selects one by its name gets the first.
+fn port_names(spec: &Field<'_>, warnings: &mut Vec<String>) {
+    let mut known: HashMap<&str, String> = HashMap::new();
+    for port in all_containers(spec).flat_map(|container| container.get("ports").items()) {
+        let name = port.get("name").text();
+        if name.is_empty() {
+            continue;
+        }
+        match known.entry(name) {
+            Entry::Vacant(free) => drop(free.insert(port.to_string())),
+            Entry::Occupied(first) if warnings.len() < MAX_FINDINGS => {
+                let (first, name) = (first.get(), go::quote(name));
+                warnings.push(format!(
+                    "{port}: duplicate port name {name} with {first}, services and probes that select ports by name will use \
+                     {first}"
+                ));
+            }
+            Entry::Occupied(_) => {}
+        }
     }
 }
 

@@ -1,0 +1,74 @@
+//! `PodTopologyLabels`: a pod says in which zone and region its node is.
+
+use serde_json::{Map, Value};
+
+use super::pods::text;
+use super::{Plugin, Request};
+use crate::admission::review::Operation;
+use crate::object;
+use crate::status::Refusal;
+
+pub(super) const PLUGIN: Plugin = Plugin { name: "PodTopologyLabels", mutate: Some(admit), validate: None };
+
+const COPIED: [&str; 2] = ["topology.k8s.io/zone", "topology.k8s.io/region"];
+
+fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
+    let node = if request.creates("", "pods") {
+        text(request.object(), "/spec/nodeName")
+    } else if request.is(Operation::Create, ("", "pods", "binding"))
+        && text(request.object(), "/target/kind") == "Node"
+    {
+        // The labels of a binding go to its pod.
+        text(request.object(), "/target/name")
+    } else {
+        ""
+    };
+    if node.is_empty() {
+        return Ok(());
+    }
+    let Some(node) = request.stored("nodes", "", node) else { return Ok(()) };
+    let known = |key: &str| object::meta_map(request.object(), "labels").any(|(own, _)| own == key);
+    let copied: Map<String, Value> = object::meta_map(&node, "labels")
+        .filter(|(key, _)| COPIED.contains(key) && !known(key))
+        .map(|(key, value)| (key.to_owned(), value.into()))
+        .collect();
+    if !copied.is_empty() {
+        let labels = object::member_mut(object::meta_mut(request.object_mut()), "labels");
+        labels.extend(copied);
+        labels.sort_keys();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::admission::plugins::tests::{Asked, pod};
+    use crate::resources::Subresource;
+
+    #[test]
+    fn pods_are_where_their_node_is() {
+        let node = json!({"metadata": {"name": "n", "labels": {"topology.k8s.io/zone": "z", "topology.k8s.io/region": "r",
+            "topology.kubernetes.io/zone": "other", "disk": "ssd"}}});
+        let stored = [("nodes", node)];
+        let mut on_node = pod();
+        on_node["spec"]["nodeName"] = json!("n");
+        on_node["metadata"]["labels"] = json!({"topology.k8s.io/region": "own"});
+        let made = Asked::create("pods", &on_node, &stored).of(&PLUGIN).unwrap().0.unwrap();
+        assert_eq!(
+            made["metadata"]["labels"],
+            json!({"topology.k8s.io/region": "own", "topology.k8s.io/zone": "z"})
+        );
+        assert_eq!(Asked::create("pods", &pod(), &stored).of(&PLUGIN).unwrap().0, None);
+        let binding = json!({"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}});
+        let asked =
+            Asked { subresource: Some(Subresource::Binding), ..Asked::create("pods", &binding, &stored) };
+        let made = asked.of(&PLUGIN).unwrap().0.unwrap();
+        assert_eq!(
+            made["metadata"]["labels"],
+            json!({"topology.k8s.io/region": "r", "topology.k8s.io/zone": "z"})
+        );
+    }
+}
