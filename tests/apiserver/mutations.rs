@@ -105,3 +105,91 @@ async fn a_policy_that_changes_or_goes_is_in_force_at_once() {
     let stored = get(&server, &format!("{maps}/b")).await;
     assert_eq!(stored.body["data"], json!({"a": "c"}), "what was stored stays");
 }
+
+const POLICIES: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: labels}
+spec:
+  reinvocationPolicy: Never
+  matchConstraints:
+    resourceRules: [{apiGroups: [apps, x.dev], apiVersions: [v1], operations: [CREATE], resources: [deployments, widgets]}]
+  matchConditions: [{name: named, expression: object.metadata.name != 'other'}]
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: \"Object{metadata: Object.metadata{labels: {'team': 'a'}}}\"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: labels}
+spec: {policyName: labels}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: counts}
+spec:
+  reinvocationPolicy: Never
+  matchConstraints:
+    resourceRules: [{apiGroups: [x.dev], apiVersions: [v1], operations: [CREATE], resources: [widgets]}]
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch: {expression: \"[JSONPatch{op: 'add', path: '/spec/size', value: object.spec.?size.orValue(0) + 1}]\"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: counts}
+spec: {policyName: counts}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.x.dev}
+spec:
+  group: x.dev
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, required: [size], properties: {size: {type: integer}}}
+";
+
+#[test]
+fn suites_say_what_objects_become() {
+    let options = admit_policy::LoadOptions::default();
+    let set = admit_policy::PolicySet::load_files([("p.yaml", POLICIES)], options).unwrap();
+    let set = set.knowing(&admit_apiserver::BuiltinKinds);
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "n"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
+    let mut other = deployment.clone();
+    other["metadata"]["name"] = "other".into();
+    let widget = json!({"apiVersion": "x.dev/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "n"}, "spec": {}});
+    let labels = json!({"metadata": {"labels": {"team": "a"}}});
+    let cases = [
+        (&deployment, json!({"outcome": "allow", "object": labels, "idempotent": true}), ""),
+        (&deployment, json!({"outcome": "allow", "object": {"spec": {"replicas": 1, "paused": null}}}), ""),
+        (
+            &deployment,
+            json!({"outcome": "allow", "object": {"metadata": {"labels": {"team": "b"}}}}),
+            "object",
+        ),
+        (&other, json!({"outcome": "unmatched", "object": {"metadata": {"labels": null}}}), ""),
+        // Invalid as it is sent, and valid as policies make it.
+        (&widget, json!({"outcome": "allow", "object": {"spec": {"size": 1}}}), ""),
+        (&widget, json!({"outcome": "allow", "idempotent": true}), "idempotent"),
+    ];
+    let named = |(at, (object, expect, _)): (usize, &(&Value, Value, &str))| json!({"name": at.to_string(), "object": object, "expect": expect});
+    let document = json!({"apiVersion": "admit/v1", "kind": "Suite",
+        "cases": cases.iter().enumerate().map(named).collect::<Vec<_>>()});
+    let suite = admit_policy::suite::Suite::decode(&document).unwrap();
+    for (case, (_, expect, mismatch)) in suite.cases.iter().zip(&cases) {
+        let result = admit_policy::suite::run(case, &set);
+        let found: Vec<&str> = result.mismatches.iter().map(|mismatch| mismatch.what).collect();
+        assert_eq!(found.join(","), *mismatch, "{expect}: {result:?}");
+    }
+}

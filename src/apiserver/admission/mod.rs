@@ -14,7 +14,9 @@ mod webhook;
 pub(crate) use from_files::{MARK, file_of};
 pub(crate) use plugins::resource_quota as quota;
 pub use plugins::{AdmissionPlugins, PluginError};
-pub(crate) use policies::{BINDINGS, POLICIES, validate as validate_policy};
+pub(crate) use policies::{
+    BINDINGS, MUTATING_BINDINGS, MUTATING_POLICIES, POLICIES, validate as validate_policy,
+};
 pub(crate) use review::Review;
 
 use std::sync::Arc;

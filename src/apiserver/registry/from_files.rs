@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::Registry;
-use crate::admission::{BINDINGS, MARK, POLICIES, file_of};
+use crate::admission::{BINDINGS, MARK, MUTATING_BINDINGS, MUTATING_POLICIES, POLICIES, file_of};
 use crate::call::{Call, WriteOptions};
 use crate::codec::recheck;
 use crate::identity::Identity;
@@ -22,8 +22,12 @@ use crate::store::{Kept, StoreError};
 const GROUP: &str = "admissionregistration.k8s.io";
 const VERSION: &str = "v1";
 /// The kinds that are shown, and where they are stored.
-const KINDS: [(&str, &str); 2] =
-    [("ValidatingAdmissionPolicy", POLICIES), ("ValidatingAdmissionPolicyBinding", BINDINGS)];
+const KINDS: [(&str, &str); 4] = [
+    ("ValidatingAdmissionPolicy", POLICIES),
+    ("ValidatingAdmissionPolicyBinding", BINDINGS),
+    ("MutatingAdmissionPolicy", MUTATING_POLICIES),
+    ("MutatingAdmissionPolicyBinding", MUTATING_BINDINGS),
+];
 /// Who owns their fields.
 const MANAGER: &str = "admit";
 /// An object that always changes between reading and writing is given up after this many tries.

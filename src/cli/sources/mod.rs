@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use admit_apimachinery::go;
+use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::Document;
 use admit_policy::{GroupVersionKind, PolicySet};
 use ring::digest::{Context, SHA256};
@@ -136,7 +137,9 @@ impl Sources {
         let set = if hash == before.hash {
             Arc::clone(&before.policies)
         } else {
-            Arc::new(PolicySet::load(&documents).map_err(|errors| load::not_compiled(&errors))?)
+            let set = PolicySet::load(&documents).map_err(|errors| load::not_compiled(&errors))?;
+            // By what is known of built-in kinds policies merge what they set.
+            Arc::new(set.knowing(&BuiltinKinds))
         };
         Ok(InForce::new(set, hash).without(broken).showing(shown))
     }
@@ -337,12 +340,14 @@ pub(super) fn tell_broken(set: &InForce, before: &InForce, metrics: &Metrics) {
 
 /// Whether a set refuses nothing, whatever is asked.
 fn is_empty(set: &InForce) -> bool {
-    set.policies.policies().next().is_none() && set.policies.documents().crds().is_empty()
+    set.policies.policies().next().is_none()
+        && set.policies.mutating_policies().next().is_none()
+        && set.policies.documents().crds().is_empty()
 }
 
 /// Logs what is in force, and updates the metrics.
 pub(super) fn announce(set: &InForce, metrics: &Metrics) {
-    let policies = set.policies.policies().count();
+    let policies = set.policies.policies().count() + set.policies.mutating_policies().count();
     metrics.set_in_force(&set.hash, policies);
     tracing::info!(policies, sha256 = set.hash, "policies in force");
     if is_empty(set) {
@@ -355,7 +360,12 @@ pub(super) fn announce(set: &InForce, metrics: &Metrics) {
 
 /// The policies and bindings among the documents.
 fn policies_of(documents: &[Document]) -> Vec<Document> {
-    const KINDS: [&str; 2] = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
+    const KINDS: [&str; 4] = [
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+    ];
     const GROUP: &str = "admissionregistration.k8s.io";
     let is_one = |document: &&Document| {
         let kind = GroupVersionKind::of(&document.value);

@@ -46,6 +46,8 @@ pub(crate) fn unknown_fields(group: &str, kind: &str, document: &Value) -> Vec<U
     let shape = match (group, kind) {
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => &POLICY,
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => &BINDING,
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") => &MUTATING_POLICY,
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding") => &MUTATING_BINDING,
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => &VALIDATING_WEBHOOKS,
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => &MUTATING_WEBHOOKS,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => &DEFINITION,
@@ -149,24 +151,51 @@ static BINDING: Shape = Struct(&[
     ("apiVersion", Any),
     ("kind", Any),
     ("metadata", Metadata),
+    ("spec", Both(BOUND, &[("validationActions", Any)])),
+]);
+
+static MUTATING_POLICY: Shape = Struct(&[
+    ("apiVersion", Any),
+    ("kind", Any),
+    ("metadata", Metadata),
     (
         "spec",
         Struct(&[
-            ("policyName", Any),
+            ("failurePolicy", Any),
+            ("reinvocationPolicy", Any),
+            ("paramKind", Struct(&[("apiVersion", Any), ("kind", Any)])),
+            ("matchConstraints", MATCH_RESOURCES),
+            ("matchConditions", List(&Struct(&[("name", Any), ("expression", Any)]))),
+            ("variables", List(&Struct(&[("name", Any), ("expression", Any)]))),
             (
-                "paramRef",
-                Struct(&[
-                    ("name", Any),
-                    ("namespace", Any),
-                    ("selector", SELECTOR),
-                    ("parameterNotFoundAction", Any),
-                ]),
+                "mutations",
+                List(&Struct(&[
+                    ("patchType", Any),
+                    ("applyConfiguration", Struct(&[("expression", Any)])),
+                    ("jsonPatch", Struct(&[("expression", Any)])),
+                ])),
             ),
-            ("matchResources", MATCH_RESOURCES),
-            ("validationActions", Any),
         ]),
     ),
 ]);
+
+static MUTATING_BINDING: Shape =
+    Struct(&[("apiVersion", Any), ("kind", Any), ("metadata", Metadata), ("spec", Struct(BOUND))]);
+
+/// What bindings of both kinds of policies say.
+const BOUND: &[(&str, Shape)] = &[
+    ("policyName", Any),
+    (
+        "paramRef",
+        Struct(&[
+            ("name", Any),
+            ("namespace", Any),
+            ("selector", SELECTOR),
+            ("parameterNotFoundAction", Any),
+        ]),
+    ),
+    ("matchResources", MATCH_RESOURCES),
+];
 
 static VALIDATING_WEBHOOKS: Shape = Struct(&[
     ("apiVersion", Any),

@@ -25,6 +25,7 @@ mod definitions;
 mod logic;
 mod meant;
 mod message;
+mod mutating;
 mod nothing;
 mod policies;
 mod resources;
@@ -193,6 +194,7 @@ pub fn lint(documents: &[Document], options: LoadOptions, builtin: &dyn Types) -
         report.findings.extend(definitions::lint(document, definition));
     }
     report.findings.extend(bindings::lint(&compiled, documents, builtin));
+    report.findings.extend(mutating::lint(documents));
     report.findings.extend(types::lint(&compiled, builtin));
     report.findings.sort_by(|a, b| {
         let key = |finding: &Finding| (finding.mistake.file.clone(), finding.mistake.position);

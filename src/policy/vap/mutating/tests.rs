@@ -1,1 +1,71 @@
+//! What operations say when they cannot be applied, in the words of the server's library.
 
+use serde_json::{Value, json};
+
+use super::operations::{Operation, applied};
+
+fn operation(op: &str, path: &str, from: &str) -> Operation {
+    Operation { op: op.to_owned(), path: path.to_owned(), from: from.to_owned(), value: json!(1) }
+}
+
+fn told(op: &str, path: &str, from: &str) -> Result<Option<Value>, String> {
+    applied(&json!({"a": {"b": 1}, "l": [1], "s": "x"}), &[operation(op, path, from)])
+}
+
+#[test]
+fn what_is_missing_is_told_by_its_path() {
+    let cases = [
+        (("add", "/x/y", ""), "add operation does not apply: doc is missing path: \"/x/y\": missing value"),
+        (("add", "", ""), "add operation does not apply: doc is missing path: \"\": missing value"),
+        (("add", "/s/y", ""), "add operation does not apply: doc is missing path: \"/s/y\": missing value"),
+        (
+            ("add", "/l/7", ""),
+            "error in add for path: '/l/7': Unable to access invalid index: 7: invalid index referenced",
+        ),
+        (
+            ("add", "/l/x", ""),
+            "error in add for path: '/l/x': value was not a proper array index: 'x': strconv.Atoi: parsing \"x\": invalid syntax",
+        ),
+        (
+            ("remove", "/a/x", ""),
+            "error in remove for path: '/a/x': Unable to remove nonexistent key: x: missing value",
+        ),
+        (
+            ("replace", "/x/y", ""),
+            "replace operation does not apply: doc is missing path: /x/y: missing value",
+        ),
+        (
+            ("replace", "/l/1", ""),
+            "replace operation does not apply: doc is missing key: /l/1: missing value",
+        ),
+        (
+            ("move", "/c", "/x/y"),
+            "move operation does not apply: doc is missing from path: /x/y: missing value",
+        ),
+        (
+            ("move", "/c", "/x"),
+            "error in move for path: 'x': Unable to remove nonexistent key: x: missing value",
+        ),
+        (
+            ("copy", "/x/y", "/a"),
+            "copy operation does not apply: doc is missing destination path: /x/y: missing value",
+        ),
+        (("test", "/x/y", ""), "test operation does not apply: is missing path: /x/y: missing value"),
+        (("leap", "/x", ""), "Unexpected kind: leap"),
+    ];
+    for ((op, path, from), expected) in cases {
+        assert_eq!(told(op, path, from), Err(expected.to_owned()), "{op} {path} {from}");
+    }
+}
+
+#[test]
+fn what_stands_before_the_first_slash_says_nothing() {
+    assert_eq!(told("add", "x/n", ""), Ok(Some(json!({"a": {"b": 1}, "l": [1], "s": "x", "n": 1}))));
+}
+
+#[test]
+fn a_test_that_fails_leaves_everything_as_it_is() {
+    assert_eq!(told("test", "/a/b", "").map(|made| made.is_some()), Ok(true));
+    assert_eq!(told("test", "/s", ""), Ok(None));
+    assert_eq!(told("test", "/n", ""), Ok(None));
+}

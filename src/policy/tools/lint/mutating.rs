@@ -1,0 +1,86 @@
+//! Checks MutatingAdmissionPolicies and their bindings: variables and params that nothing uses, conditions that are the same
+//! for every object, and one without the other.
+
+use std::collections::HashSet;
+
+use admit_apimachinery::suggest::{self, did_you_mean};
+use serde_json::Value;
+
+use super::{Finding, constant, warning};
+use crate::read::manifest::Document;
+use crate::vap::MutatingPolicy;
+
+/// Bindings without a policy for which the names of all policies are gone through.
+const SUGGESTIONS: usize = 100;
+
+pub(super) fn lint(documents: &[Document]) -> Vec<Finding> {
+    let of = |kind: &'static str| documents.iter().filter(move |document| text(document, "/kind") == kind);
+    let bound: HashSet<&str> =
+        of("MutatingAdmissionPolicyBinding").map(|document| text(document, "/spec/policyName")).collect();
+    let mut there: Vec<&str> =
+        of("MutatingAdmissionPolicy").map(|document| text(document, "/metadata/name")).collect();
+    there.sort_unstable();
+    let mut findings = Vec::new();
+    for document in of("MutatingAdmissionPolicy") {
+        let Ok(policy) = MutatingPolicy::compile(&document.value) else { continue };
+        if !bound.contains(&*policy.common().name) {
+            let problem = "no binding names this policy".to_owned();
+            let help = "without a MutatingAdmissionPolicyBinding it changes nothing";
+            findings.push(warning(document, "no-binding", "metadata.name", problem, help));
+        }
+        findings.extend(unused(document));
+        findings.extend(conditions(document, &policy));
+    }
+    let missing = of("MutatingAdmissionPolicyBinding")
+        .map(|document| (document, text(document, "/spec/policyName")))
+        .filter(|(_, name)| !name.is_empty() && there.binary_search(name).is_err());
+    findings.extend(missing.enumerate().map(|(at, (document, name))| {
+        let near = (at < SUGGESTIONS).then(|| suggest::nearest(name, there.iter().copied())).flatten();
+        let problem = format!("there is no policy `{name}`");
+        warning(document, "no-policy", "spec.policyName", problem, &did_you_mean(near))
+    }));
+    findings
+}
+
+/// What nothing names can be taken away, and the policy still compiles.
+fn unused(document: &Document) -> Vec<Finding> {
+    let variables = document.value.pointer("/spec/variables").and_then(Value::as_array);
+    let variable = |index: usize| {
+        let mut without = document.value.clone();
+        let variables = without.pointer_mut("/spec/variables").and_then(Value::as_array_mut)?;
+        let variable = (index < variables.len()).then(|| variables.remove(index))?;
+        MutatingPolicy::compile(&without).ok()?;
+        let name = variable.get("name").and_then(Value::as_str).unwrap_or_default();
+        let problem = format!("no expression uses `variables.{name}`");
+        let help = "take it out: it is never evaluated";
+        Some(warning(document, "unused-variable", &format!("spec.variables[{index}]"), problem, help))
+    };
+    let params = || {
+        let mut without = document.value.clone();
+        without.pointer_mut("/spec").and_then(Value::as_object_mut)?.shift_remove("paramKind")?;
+        MutatingPolicy::compile(&without).ok()?;
+        let problem = "no expression uses `params`".to_owned();
+        let help =
+            "without params in its namespace the policy may not be evaluated at all; take paramKind out";
+        Some(warning(document, "unused-params", "spec.paramKind", problem, help))
+    };
+    (0..variables.map_or(0, Vec::len)).filter_map(variable).chain(params()).collect()
+}
+
+fn conditions(document: &Document, policy: &MutatingPolicy) -> Vec<Finding> {
+    let expressions = policy.common().expressions().into_iter();
+    let conditions = expressions.filter(|expression| expression.id.path.starts_with("spec.matchConditions"));
+    let finding = |expression: crate::report::recording::Expression<'_>| {
+        let (problem, help) = match constant(&expression)? {
+            true => ("always holds", "take it out: it excludes nothing"),
+            false => ("never holds", "the policy is never evaluated"),
+        };
+        let problem = format!("`{}` {problem}", expression.text.trim());
+        Some(warning(document, "constant-rule", &expression.id.path, problem, help))
+    };
+    conditions.filter_map(finding).collect()
+}
+
+fn text<'d>(document: &'d Document, pointer: &str) -> &'d str {
+    document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
