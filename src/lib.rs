@@ -18,6 +18,7 @@
 //! | package `admit-policy` (`src/policy`) | documents → `PolicySet`, request → `Decision`; no I/O | admit-cel, admit-apimachinery |
 //! | package `admit-serving` (`src/serving`) | who is connected to a port, and for how long | nothing of ours |
 //! | package `admit-apiserver` (`src/apiserver`) | the Kubernetes API over a versioned store | admit-cel, admit-policy, admit-serving, admit-apimachinery |
+//! | package `admit-testing` (`src/testing`) | clusters in the process of a test | admit-apiserver, admit-apimachinery |
 //! | [`admission`] | the HTTPS edge: AdmissionReview in and out | outside, private, telemetry, admit-policy, admit-serving, admit-apimachinery |
 //! | `outside` | how files are read that others write | nothing of ours |
 //! | [`gather`] | what an archive holds and where it goes | outside, telemetry, admit-apimachinery, a kube client (handed in) |
@@ -33,6 +34,7 @@
 //! Who imports whom, drawn from the sources by `tests/product/architecture`:
 //!
 //! ```text
+//! admit-testing      ─► admit-apimachinery admit-apiserver
 //! cli                ─► admission admit-apimachinery admit-apiserver admit-cel admit-policy controllers
 //!                       gather localnode outside private telemetry
 //!

@@ -14,6 +14,7 @@ mod conversion;
 mod cyndi;
 mod datagather_flags;
 mod demo;
+mod envtest;
 mod eval;
 pub mod exit;
 mod explain;
@@ -82,6 +83,8 @@ enum Command {
     Explain(Box<explain::ExplainArgs>),
     /// Evaluate one expression
     Eval(eval::EvalArgs),
+    /// Print a folder with `kube-apiserver` and `etcd` for the suites of operators: KUBEBUILDER_ASSETS=$(admit envtest)
+    Envtest(envtest::EnvtestArgs),
     /// Serve the policies as an admission webhook
     Serve(serve::ServeArgs),
     /// Measure how fast an admission endpoint answers
@@ -120,8 +123,12 @@ enum Command {
     Supervise(supervise::SuperviseArgs),
 }
 
-/// Parses `args` (the program's name first) and runs the subcommand.
+/// Parses `args` (the program's name first) and runs the subcommand; as `kube-apiserver` or `etcd` it takes their flags.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
+    let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(exit) = envtest::called_as(&args) {
+        return exit;
+    }
     let args: Vec<OsString> = args.into_iter().map(long_form).collect();
     let command = named_as_called(Cli::command(), args.first());
     let parsed = command.try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches));
@@ -185,6 +192,7 @@ impl Cli {
             Command::Lint(args) => args.run(),
             Command::Explain(args) => args.run(),
             Command::Eval(args) => args.run(),
+            Command::Envtest(args) => args.run(),
             Command::Serve(args) => args.run(),
             Command::Bench(args) => args.run(),
             Command::Controllers(args) => args.run(),

@@ -18,14 +18,12 @@ const FILE: &str = "service-account.key";
 pub(super) fn open(state_dir: &Path) -> Result<TokenKey, Fault> {
     let path = state_dir.join(FILE);
     match outside::text(&path, outside::MAX_PEM) {
-        Ok(text) => {
-            TokenKey::from_pem(&text).map_err(|error| {
-                let path = path.display();
-                Fault::usage(format!(
-                    "`{path}` holds no key ({error}); remove it, and a new one is made: tokens end with the old"
-                ))
-            })
-        }
+        Ok(text) => TokenKey::from_pem(&text).map_err(|error| {
+            let path = path.display();
+            Fault::usage(format!(
+                "`{path}` holds no key ({error}); remove it, and a new one is made: tokens end with the old"
+            ))
+        }),
         Err(error) if error.is_missing() => {
             let key = TokenKey::generate().map_err(Fault::internal)?;
             write_private(&path, &key.to_pem()).map_err(Fault::usage)?;

@@ -17,6 +17,8 @@ mod crd_matrix;
 mod definitions;
 mod disk;
 mod emptying;
+mod envtest_webhooks;
+mod flags;
 mod from_files;
 mod harness;
 mod housekeeping;

@@ -85,6 +85,11 @@ pub(crate) async fn serve_router(router: Router, is_ca: IsCa) -> (SocketAddr, St
         .with_no_client_auth()
         .with_single_cert(vec![certificate], key)
         .unwrap();
+    (serve_tls(router, config).await, pem)
+}
+
+/// Serves any routes over TLS until the test ends.
+pub(crate) async fn serve_tls(router: Router, config: rustls::ServerConfig) -> SocketAddr {
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -101,7 +106,7 @@ pub(crate) async fn serve_router(router: Router, is_ca: IsCa) -> (SocketAddr, St
             });
         }
     });
-    (address, pem)
+    address
 }
 
 /// The kind of configuration that a test stores.

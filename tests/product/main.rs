@@ -11,6 +11,7 @@ mod datagather;
 mod demo;
 mod deploy;
 mod e2e;
+mod envtest;
 mod jobs;
 mod kill;
 mod kit;

@@ -104,16 +104,10 @@ impl Shared {
         let core = self.read();
         // What is stored and not published yet is left out.
         let published = self.published();
-        let partitions = core
-            .partitions
-            .iter()
-            .map(|(resource, partition)| (Arc::clone(resource), partition.fork(published)));
-        Self::of(Core {
-            assigned: published,
-            refusing: None,
-            base: core.base,
-            partitions: partitions.collect(),
-        })
+        let forked = core.partitions.iter();
+        let forked = forked.map(|(resource, partition)| (Arc::clone(resource), partition.fork(published)));
+        let partitions = forked.collect();
+        Self::of(Core { assigned: published, refusing: None, base: core.base, partitions })
     }
 
     pub(super) fn published(&self) -> Revision {

@@ -19,6 +19,7 @@ const HEADS: [&str; 8] = [
     "src/policy/lib.rs",
     "src/serving/lib.rs",
     "src/apiserver/lib.rs",
+    "src/testing/lib.rs",
     "src/controllers/mod.rs",
 ];
 

@@ -97,7 +97,8 @@ impl ServiceRange {
     }
 
     /// That of the API server itself.
-    pub(super) fn first(self) -> IpAddr {
+    #[must_use]
+    pub fn first(self) -> IpAddr {
         self.at(0)
     }
 

@@ -1,0 +1,243 @@
+//! The flags of a program that is stood in for: those that are taken, with their help, and those that are known and not
+//! built, with what to do instead.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::cli::Exit;
+use crate::cli::process::Fault;
+
+/// A flag that is taken.
+pub(super) struct Flag {
+    pub(super) name: &'static str,
+    /// What stands in the help for its value; empty for a switch, which may have `true` or `false`.
+    pub(super) value: &'static str,
+    pub(super) help: &'static str,
+}
+
+/// Flags whose names are, or begin with, `names`, and what to do without them.
+pub(super) struct NotBuilt {
+    pub(super) names: &'static [&'static str],
+    pub(super) instead: &'static str,
+}
+
+/// A program by its flags.
+pub(super) struct Program {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) version: &'static str,
+    pub(super) flags: &'static [Flag],
+    pub(super) not_built: &'static [NotBuilt],
+    /// How a flag may be written beside `--name`.
+    pub(super) spelling: Spelling,
+}
+
+/// How flags may be written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spelling {
+    /// Of Go's package `flag`: one dash or two.
+    Go,
+    /// Of kube-apiserver: underscores for dashes.
+    Kubernetes,
+}
+
+/// Flags with their values.
+pub(super) struct Given(ArgMatches);
+
+impl Program {
+    /// The flags among `args`.
+    ///
+    /// # Errors
+    /// How the program ends: because of a flag that cannot be taken, or because only help was asked for.
+    pub(super) fn parse(&self, args: &[OsString]) -> Result<Given, Ended> {
+        let args: Vec<OsString> = args.iter().map(|arg| self.spelled(arg)).collect();
+        for arg in &args {
+            self.check_built(arg).map_err(Ended::Fault)?;
+        }
+        let named = std::iter::once(OsString::from(self.name));
+        match self.command().try_get_matches_from(named.chain(args)) {
+            Ok(matches) => Ok(Given(matches)),
+            Err(error) => {
+                // Clap knows which stream it belongs to; a closed one leaves nobody to tell.
+                let _ = error.print();
+                Err(Ended::Told(if error.use_stderr() { Exit::Usage } else { Exit::Expected }))
+            }
+        }
+    }
+
+    /// `arg` as clap knows it.
+    fn spelled(&self, arg: &OsStr) -> OsString {
+        let Some(text) = arg.to_str() else { return arg.to_owned() };
+        match self.spelling {
+            Spelling::Go => match text.strip_prefix('-') {
+                Some(name) if name.len() > 1 && !name.starts_with('-') => format!("--{name}").into(),
+                _ => text.into(),
+            },
+            Spelling::Kubernetes => match text.strip_prefix("--") {
+                Some(rest) => {
+                    let (name, value) = rest.split_at(rest.find('=').unwrap_or(rest.len()));
+                    format!("--{}{value}", name.replace('_', "-")).into()
+                }
+                None => text.into(),
+            },
+        }
+    }
+
+    /// # Errors
+    /// For a flag that is known and not built.
+    fn check_built(&self, arg: &OsStr) -> Result<(), Fault> {
+        let Some(flag) = arg.to_str().and_then(|text| text.strip_prefix("--")) else { return Ok(()) };
+        let name = flag.split('=').next().unwrap_or(flag);
+        if self.flags.iter().any(|known| known.name == name) {
+            return Ok(());
+        }
+        let is_meant = |known: &&str| name == *known || known.ends_with('-') && name.starts_with(known);
+        match self.not_built.iter().find(|refused| refused.names.iter().any(|known| is_meant(&known))) {
+            Some(refused) => Err(Fault::usage(format!(
+                "--{name} is a flag of {} that this program does not have when it stands in for it: {}",
+                self.name, refused.instead
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let args = self.flags.iter().map(|flag| {
+            let arg = Arg::new(flag.name).long(flag.name).help(flag.help).action(ArgAction::Append);
+            if flag.value.is_empty() {
+                arg.num_args(0..=1).require_equals(true).default_missing_value("true")
+            } else {
+                arg.num_args(1).value_name(flag.value).allow_hyphen_values(true)
+            }
+        });
+        Command::new(self.name).about(self.about).version(self.version).args(args)
+    }
+}
+
+/// How a program ends that does not begin.
+pub(super) enum Ended {
+    /// All is said.
+    Told(Exit),
+    Fault(Fault),
+}
+
+impl Given {
+    /// All values, in the order in which they were given.
+    pub(super) fn all(&self, name: &str) -> Vec<&str> {
+        let values = self.0.get_many::<String>(name);
+        values.map(|values| values.map(String::as_str).collect()).unwrap_or_default()
+    }
+
+    /// The last value, which is the one that counts where a flag has one.
+    pub(super) fn last(&self, name: &str) -> Option<&str> {
+        self.all(name).pop()
+    }
+
+    /// All values, of which each may be several with commas between them.
+    pub(super) fn list(&self, name: &str) -> Vec<&str> {
+        self.all(name)
+            .into_iter()
+            .flat_map(|value| value.split(','))
+            .filter(|value| !value.is_empty())
+            .collect()
+    }
+
+    /// # Errors
+    /// For a value that is neither true nor false.
+    pub(super) fn switch(&self, name: &str) -> Result<Option<bool>, Fault> {
+        self.parsed(name, "a bool, true or false", |text| match text {
+            "true" | "t" | "T" | "TRUE" | "True" | "1" => Some(true),
+            "false" | "f" | "F" | "FALSE" | "False" | "0" => Some(false),
+            _ => None,
+        })
+    }
+
+    /// The last value as `read` has it.
+    ///
+    /// # Errors
+    /// Where it is not what was `wanted`.
+    pub(super) fn parsed<T>(
+        &self,
+        name: &str,
+        wanted: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, Fault> {
+        let Some(text) = self.last(name) else { return Ok(None) };
+        read(text).map(Some).ok_or_else(|| Fault::usage(format!("--{name}: `{text}` is not {wanted}")))
+    }
+
+    pub(super) fn path(&self, name: &str) -> Option<PathBuf> {
+        self.last(name).filter(|path| !path.is_empty()).map(PathBuf::from)
+    }
+
+    /// For a flag that says only what is so anyway.
+    ///
+    /// # Errors
+    /// Where it says something else.
+    pub(super) fn must_be(&self, name: &str, allowed: &[&str], otherwise: &str) -> Result<(), Fault> {
+        match self.all(name).into_iter().find(|value| !allowed.contains(value)) {
+            Some(value) => Err(Fault::usage(format!("--{name}={value} is not built: {otherwise}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROGRAM: Program = Program {
+        name: "program",
+        about: "A program",
+        version: "v1",
+        flags: &[
+            Flag { name: "data-dir", value: "DIR", help: "A folder" },
+            Flag { name: "allow", value: "", help: "A switch" },
+        ],
+        not_built: &[NotBuilt { names: &["audit-", "port"], instead: "leave it out" }],
+        spelling: Spelling::Go,
+    };
+    const UNDERSCORES: Program = Program { spelling: Spelling::Kubernetes, ..PROGRAM };
+
+    fn given(program: &Program, args: &[&str]) -> Given {
+        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+        program.parse(&args).unwrap_or_else(|_| panic!("{args:?} is taken"))
+    }
+
+    #[test]
+    fn flags_are_written_as_go_programs_take_them() {
+        for args in [
+            &["-data-dir", "x", "--allow"][..],
+            &["--data-dir=x", "-allow=true"],
+            &["-data-dir=y", "-data-dir", "x", "--allow=1"],
+        ] {
+            let given = given(&PROGRAM, args);
+            assert_eq!((given.last("data-dir"), given.switch("allow").unwrap()), (Some("x"), Some(true)));
+        }
+        let given = given(&UNDERSCORES, &["--data_dir=a_b", "--data-dir", "c,d"]);
+        assert_eq!(given.all("data-dir"), ["a_b", "c,d"]);
+        assert_eq!(given.list("data-dir"), ["a_b", "c", "d"]);
+        assert_eq!(given.switch("allow").unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_not_built_stops_with_its_name() {
+        for arg in ["--audit-log-path=x", "-port"] {
+            let Err(Ended::Fault(fault)) = PROGRAM.parse(&[arg.into()]) else { panic!("{arg} is taken") };
+            assert!(fault.message.contains("leave it out"), "{}", fault.message);
+            assert_eq!(fault.exit, Exit::Usage);
+        }
+        assert!(matches!(PROGRAM.parse(&["--unknown".into()]), Err(Ended::Told(Exit::Usage))));
+        assert!(given(&PROGRAM, &["--allow=maybe"]).switch("allow").is_err());
+    }
+
+    /// As controller-runtime looks for flags: one that begins a line.
+    #[test]
+    fn help_has_each_flag_at_the_beginning_of_a_line() {
+        let help = PROGRAM.command().render_help().to_string();
+        let begins = |flag: &str| help.lines().any(|line| line.trim_start().starts_with(flag));
+        assert!(begins("--data-dir") && begins("--allow") && !begins("--port"), "{help}");
+    }
+}

@@ -1,0 +1,46 @@
+//! The keys of service accounts' tokens, from the files that flags name.
+
+use std::path::Path;
+
+use admit_apiserver::{TokenKey, TokenPublicKey};
+
+use super::flags::Given;
+use crate::cli::process::Fault;
+use crate::outside;
+
+/// The key that tokens are signed with, where one is named.
+///
+/// # Errors
+/// For a file that cannot be read, or holds no key that can be used.
+pub(super) fn signing(given: &Given) -> Result<Option<TokenKey>, Fault> {
+    let flag = "service-account-signing-key-file";
+    let Some(path) = given.path(flag) else { return Ok(None) };
+    TokenKey::from_pem(&text(flag, &path)?).map(Some).map_err(|error| wrong(flag, &path, &error))
+}
+
+/// The keys that tokens are believed of; those of the serving pair where no flag names any.
+///
+/// # Errors
+/// As [`signing`].
+pub(super) fn trusted(given: &Given, serving_key: &str) -> Result<Vec<TokenPublicKey>, Fault> {
+    let flag = "service-account-key-file";
+    let files = given.all(flag);
+    if files.is_empty() {
+        return TokenPublicKey::all_from_pem(serving_key).map_err(Fault::usage);
+    }
+    let mut keys = Vec::new();
+    for file in files {
+        let path = Path::new(file);
+        let found = TokenPublicKey::all_from_pem(&text(flag, path)?);
+        keys.extend(found.map_err(|error| wrong(flag, path, &error))?);
+    }
+    Ok(keys)
+}
+
+pub(super) fn text(flag: &str, path: &Path) -> Result<String, Fault> {
+    outside::text(path, outside::MAX_PEM).map_err(|error| wrong(flag, path, &error))
+}
+
+pub(super) fn wrong(flag: &str, path: &Path, error: &dyn std::fmt::Display) -> Fault {
+    Fault::usage(format!("--{flag}: `{}`: {error}", path.display()))
+}

@@ -1,0 +1,230 @@
+//! The program as `kube-apiserver`: the flags that test harnesses send, each with its meaning, over the objects that the
+//! program as `etcd` points to.
+
+use std::ffi::OsString;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::Path;
+
+use admit_apiserver::store::{RedbBackend, Store, UnsyncedFile};
+use admit_apiserver::{
+    AdmissionPlugins, AuthorizationMode, Controllers, Server, ServerBuilder, ServiceNetwork, ServiceRange,
+};
+use tokio_util::sync::CancellationToken;
+
+use self::program::PROGRAM;
+use super::assets;
+use super::flags::{Ended, Given};
+use super::handover::{self, Handover};
+use super::serving_pair::ServingPair;
+use super::{keys, users};
+use crate::cli::Exit;
+use crate::cli::process::{self, Fault, GRACE, Threads};
+use crate::telemetry::LogFormat;
+
+mod program;
+
+pub(super) fn run(program: &Path, args: &[OsString]) -> Exit {
+    let asked = match PROGRAM.parse(args) {
+        Ok(given) => Asked::read(given, program),
+        Err(Ended::Told(exit)) => return exit,
+        Err(Ended::Fault(fault)) => Err(fault),
+    };
+    match asked {
+        Ok(asked) => process::run(Threads::Work, LogFormat::Text, GRACE, |shutdown| asked.serve(shutdown)),
+        Err(fault) => process::fail(&fault),
+    }
+}
+
+/// What flags say that can be said before anything begins.
+struct Asked {
+    given: Given,
+    listen: SocketAddr,
+    etcd: SocketAddr,
+    builder: ServerBuilder,
+    /// Where clients find the server, if they come from elsewhere.
+    advertised: Option<IpAddr>,
+    range: ServiceRange,
+}
+
+impl Asked {
+    fn read(given: Given, program: &Path) -> Result<Self, Fault> {
+        check_fixed(&given)?;
+        let port = given
+            .parsed(
+                "secure-port",
+                "a port between 1 and 65535, inclusive; it cannot be turned off with 0",
+                |text| text.parse().ok().filter(|port| *port != 0),
+            )?
+            .unwrap_or(6443);
+        let address = |flag| given.parsed(flag, "an IP address", |text| text.parse::<IpAddr>().ok());
+        let bind = address("bind-address")?.unwrap_or_else(|| [0, 0, 0, 0].into());
+        let advertised = address("advertise-address")?.or_else(|| {
+            if bind.is_unspecified() || bind.is_loopback() { own_address(bind) } else { Some(bind) }
+        });
+        let range = match given.last("service-cluster-ip-range") {
+            None => ServiceRange::default(),
+            Some(text) => text
+                .parse()
+                .map_err(|error| Fault::usage(format!("--service-cluster-ip-range: `{text}`: {error}")))?,
+        };
+        Ok(Self {
+            listen: SocketAddr::new(bind, port),
+            etcd: etcd(&given)?,
+            builder: decided(&given, program)?,
+            advertised,
+            range,
+            given,
+        })
+    }
+
+    async fn serve(self, shutdown: CancellationToken) -> Result<(), Fault> {
+        let Self { given, listen, etcd, builder, advertised, range } = self;
+        let addresses: Vec<IpAddr> = [Some(listen.ip()).filter(|ip| !ip.is_unspecified()), advertised]
+            .into_iter()
+            .flatten()
+            .chain([range.first(), [127, 0, 0, 1].into()])
+            .collect();
+        let pair = ServingPair::open(&given, &addresses)?;
+        let tls = pair.config(&given)?;
+        let builder = with_tokens(builder, &given, &pair)?;
+        let listener = process::listen(listen, "--bind-address and --secure-port")?;
+        let Some(handover) = shutdown.run_until_cancelled(handover::ask(etcd)).await else { return Ok(()) };
+        let network = ServiceNetwork { range, address: advertised, port: listen.port() };
+        let server = builder.store(store(&handover?)?).service_network(network).build().await;
+        let server = server.map_err(Fault::internal)?;
+        let serving = server.serve(listener, tls, shutdown.clone().cancelled_owned());
+        tracing::info!(address = %listen, "serving securely");
+        let keeping = async {
+            server.housekeeping().await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            ended = serving => ended.map_err(Fault::internal),
+            () = keeping => Ok(()),
+            () = handover::ended(etcd) => {
+                Err(Fault::internal(format!("the etcd at {etcd} has ended, whose objects these are")))
+            }
+        }
+    }
+}
+
+/// Flags that may say only what is so.
+fn check_fixed(given: &Given) -> Result<(), Fault> {
+    let so = ["true", "t", "T", "TRUE", "True", "1"];
+    given.must_be(
+        "allow-privileged",
+        &so,
+        "privileged containers are always let in; leave it out, and refuse them by a policy or by Pod Security",
+    )?;
+    given.must_be("service-account-lookup", &so, "tokens end with their account; leave it out")?;
+    given.must_be(
+        "enable-aggregator-routing",
+        &so,
+        "webhooks of a Service are called at its endpoints; leave it out",
+    )?;
+    given.must_be(
+        "storage-backend",
+        &["etcd3"],
+        "objects lie where this program's etcd says; leave it out",
+    )?;
+    given.must_be("storage-media-type", &["application/json"], "objects lie there as JSON; leave it out")?;
+    let ports = "node ports are given from 30000-32767; leave it out";
+    given.must_be("service-node-port-range", &["30000-32767"], ports)
+}
+
+fn etcd(given: &Given) -> Result<SocketAddr, Fault> {
+    match given.list("etcd-servers").as_slice() {
+        [one] => handover::local("etcd-servers", one),
+        [] => {
+            Err(Fault::usage("--etcd-servers must be specified: the URL of the `etcd` beside this program"))
+        }
+        _ => Err(Fault::usage("--etcd-servers: one is taken; this program's etcd has one member")),
+    }
+}
+
+/// What the server decides by.
+fn decided(given: &Given, program: &Path) -> Result<ServerBuilder, Fault> {
+    let plugins = AdmissionPlugins::new(
+        given.list("enable-admission-plugins"),
+        given.list("disable-admission-plugins"),
+    );
+    let plugins = plugins.map_err(|error| Fault::usage(format!("--{error}")))?;
+    let chosen = assets::chosen_controllers(program);
+    let mut controllers = given.list("controllers");
+    if controllers.is_empty() {
+        controllers = chosen.iter().flat_map(|chosen| chosen.split(',')).collect();
+    }
+    let controllers =
+        Controllers::named(controllers).map_err(|error| Fault::usage(format!("--controllers: {error}")))?;
+    let mut builder = Server::builder()
+        .admission_plugins(plugins)
+        .controllers(controllers)
+        .authorization(authorization(given)?)
+        .anonymous(given.switch("anonymous-auth")?.unwrap_or(true));
+    if let Some(path) = given.path("token-auth-file") {
+        let flag = "token-auth-file";
+        let users =
+            users::read(&keys::text(flag, &path)?).map_err(|error| keys::wrong(flag, &path, &error))?;
+        for (token, identity) in users {
+            builder = builder.token(token, identity);
+        }
+    }
+    Ok(builder)
+}
+
+fn authorization(given: &Given) -> Result<AuthorizationMode, Fault> {
+    // As kube-apiserver where nobody says otherwise.
+    let mut mode = AuthorizationMode::AlwaysAllow;
+    let asked = given.list("authorization-mode");
+    for name in &asked {
+        match *name {
+            "AlwaysAllow" => return Ok(AuthorizationMode::AlwaysAllow),
+            "RBAC" => mode = AuthorizationMode::Rbac,
+            other => {
+                return Err(Fault::usage(format!(
+                    "--authorization-mode: `{other}` is not built; RBAC and AlwaysAllow are, so leave it out"
+                )));
+            }
+        }
+    }
+    Ok(mode)
+}
+
+/// The keys and names of service accounts' tokens.
+fn with_tokens(builder: ServerBuilder, given: &Given, pair: &ServingPair) -> Result<ServerBuilder, Fault> {
+    let mut builder = builder.trusted_token_keys(keys::trusted(given, &pair.key)?);
+    if let Some(key) = keys::signing(given)? {
+        builder = builder.token_key(key);
+    }
+    for issuer in given.all("service-account-issuer") {
+        // Upstream takes any text that has no colon.
+        if issuer.contains(':') {
+            admit_apimachinery::go::url::parse(issuer)
+                .map_err(|error| Fault::usage(format!("--service-account-issuer: {error}")))?;
+        }
+        builder = builder.issuer(issuer);
+    }
+    Ok(builder.audiences(given.list("api-audiences").into_iter().map(ToOwned::to_owned)))
+}
+
+fn store(handover: &Handover) -> Result<Store, Fault> {
+    let Handover { path, unsynced } = handover;
+    let opened = if *unsynced {
+        RedbBackend::over(UnsyncedFile::new(path)).and_then(|backend| Store::open(Box::new(backend)))
+    } else {
+        RedbBackend::open(path).and_then(|backend| Store::open(Box::new(backend)))
+    };
+    opened.map_err(|error| Fault::usage(format!("{error}; one kube-apiserver at a time can use an etcd")))
+}
+
+/// The address by which this machine speaks to others, as far as its routes say. Nothing is sent.
+fn own_address(bind: IpAddr) -> Option<IpAddr> {
+    // From the ranges for documentation, where nobody is.
+    let (any, elsewhere) = match bind {
+        IpAddr::V4(_) => ("0.0.0.0:0", "192.0.2.1:9"),
+        IpAddr::V6(_) => ("[::]:0", "[2001:db8::1]:9"),
+    };
+    let socket = UdpSocket::bind(any).ok()?;
+    socket.connect(elsewhere).ok()?;
+    socket.local_addr().ok().map(|own| own.ip()).filter(|own| !own.is_loopback() && !own.is_unspecified())
+}

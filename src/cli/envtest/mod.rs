@@ -1,0 +1,82 @@
+//! `admit envtest`: this program in the place of the binaries that test harnesses start.
+//!
+//! ```text
+//! KUBEBUILDER_ASSETS=$(admit envtest)
+//!     etcd ───────────── its data directory ──┐ where the objects are: told over HTTP
+//!     kube-apiserver ── asks etcd for it ◄────┘ and holds them; the pair ends one after the other, and begins again alike
+//!     kubectl ─────────── the one on the PATH
+//! ```
+//!
+//! The folder has links to this program, which acts as what it is called by. It takes the flags that harnesses send, and
+//! stops with a message at those whose meaning is not built.
+
+mod assets;
+mod etcd;
+mod flags;
+mod handover;
+mod keys;
+mod kube_apiserver;
+mod serving_pair;
+mod users;
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use admit_apiserver::Controllers;
+use clap::Args;
+
+use super::Exit;
+use super::process::{self, Fault};
+
+/// Arguments of `admit envtest`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The folder has `etcd` and `kube-apiserver`, which are this program, and `kubectl` if there is one on the PATH. As
+kube-apiserver alone does, it collects no garbage and ends no namespaces unless it is told to.
+
+Examples:
+  admit envtest
+  admit envtest --controllers namespace,garbage-collector,serviceaccount")]
+pub(super) struct EnvtestArgs {
+    /// Controllers of kube-controller-manager that the API server runs itself, by their names there; `*` for all that it has
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    controllers: Vec<String>,
+
+    /// Folder to put the links into, for its owner alone [default: one in the user's cache]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+impl EnvtestArgs {
+    pub(super) fn run(self) -> Exit {
+        match self.folder() {
+            Ok(folder) => {
+                let line = [folder.as_os_str().as_bytes(), b"\n"].concat();
+                // Whoever closed standard output does not want to know.
+                let _ = std::io::stdout().write_all(&line);
+                Exit::Expected
+            }
+            Err(fault) => process::fail(&fault),
+        }
+    }
+
+    fn folder(&self) -> Result<PathBuf, Fault> {
+        let controllers = Controllers::named(&self.controllers)
+            .map_err(|error| Fault::usage(format!("--controllers: {error}")))?;
+        assets::folder(self.dir.as_deref(), &controllers)
+    }
+}
+
+/// Runs the program as what it is called by, if that is one that it stands in for.
+pub(super) fn called_as(args: &[OsString]) -> Option<Exit> {
+    let (program, rest) = args.split_first()?;
+    let path = Path::new(program);
+    let run: fn(&Path, &[OsString]) -> Exit = match path.file_name().and_then(OsStr::to_str)? {
+        assets::KUBE_APISERVER => kube_apiserver::run,
+        assets::ETCD => etcd::run,
+        _ => return None,
+    };
+    Some(run(path, rest))
+}

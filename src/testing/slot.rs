@@ -1,0 +1,65 @@
+//! The place of a server that may be put back: whoever has a way to the cluster finds the server of now.
+
+use std::convert::Infallible;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use admit_apiserver::Server;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use tokio::task::{JoinHandle, spawn};
+use tower::ServiceExt as _;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Slot(Arc<RwLock<Now>>);
+
+#[derive(Debug)]
+struct Now {
+    server: Server,
+    router: Router,
+    /// Its controllers.
+    keeping: JoinHandle<()>,
+}
+
+impl Now {
+    /// Must be called on a runtime, which the controllers run on.
+    fn of(server: Server) -> Self {
+        let keeper = server.clone();
+        let keeping = spawn(async move { keeper.housekeeping().await });
+        Self { router: server.router(), server, keeping }
+    }
+}
+
+impl Drop for Now {
+    fn drop(&mut self) {
+        self.keeping.abort();
+        self.server.end_watches();
+    }
+}
+
+impl Slot {
+    pub(crate) fn new(server: Server) -> Self {
+        Self(Arc::new(RwLock::new(Now::of(server))))
+    }
+
+    pub(crate) fn server(&self) -> Server {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).server.clone()
+    }
+
+    /// Puts another server in the place of this one, whose watches end.
+    pub(crate) fn put(&self, server: Server) {
+        let next = Now::of(server);
+        let before = std::mem::replace(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), next);
+        drop(before);
+    }
+
+    /// A service that asks the server of now.
+    pub(crate) fn router(&self) -> Router {
+        Router::new().fallback(answer).with_state(self.clone())
+    }
+}
+
+async fn answer(State(slot): State<Slot>, request: Request) -> Result<Response, Infallible> {
+    let router = slot.0.read().unwrap_or_else(PoisonError::into_inner).router.clone();
+    router.oneshot(request).await
+}

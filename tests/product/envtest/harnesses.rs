@@ -1,0 +1,300 @@
+//! The start, use and stop of three harnesses, flag by flag: controller-runtime's envtest, fabric8's kube-api-test and
+//! jenvtest, which sends what kube-api-test sends.
+
+use std::fs;
+use std::process::Command;
+use std::time::Instant;
+
+use futures::TryStreamExt as _;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenReview};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Service, ServiceAccount};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::{DeleteParams, ListParams, PostParams, WatchParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+
+use super::harness::{Authority, Pair, Place, Process, client_of, free_port, own_client, own_serving};
+
+/// controller-runtime: what a suite starts before its first test.
+struct Envtest {
+    place: Place,
+    ports: (u16, u16),
+    serving: Authority,
+    clients: Authority,
+}
+
+impl Envtest {
+    fn new(args: &[&str]) -> Self {
+        Self {
+            place: Place::new(args),
+            ports: (free_port(), free_port()),
+            serving: Authority::new(),
+            clients: Authority::new(),
+        }
+    }
+
+    fn etcd(&self) -> Process {
+        let (port, peer) = (self.ports.0, free_port());
+        // Asked of the help first: `^\s*--unsafe-no-fsync\b`.
+        assert!(self.has_flag("etcd", "unsafe-no-fsync"));
+        let mut etcd = self.place.start(
+            "etcd",
+            &[
+                format!("--advertise-client-urls=http://127.0.0.1:{port}"),
+                format!("--data-dir={}", self.place.text("etcd")),
+                format!("--listen-client-urls=http://127.0.0.1:{port}"),
+                format!("--listen-peer-urls=http://127.0.0.1:{peer}"),
+                "--unsafe-no-fsync=true".to_owned(),
+            ],
+        );
+        etcd.wait_for(port, "/health", false);
+        etcd
+    }
+
+    fn apiserver(&self) -> Process {
+        let (etcd, port) = self.ports;
+        assert!(!self.has_flag("kube-apiserver", "insecure-port"));
+        let folder = self.place.path("certificates");
+        if !folder.exists() {
+            fs::create_dir(&folder).unwrap();
+            self.serving.serving().write(&folder.join("apiserver.crt"), &folder.join("apiserver.key"));
+            let signer = Authority::new();
+            signer.pair.write(&folder.join("sa-signer.crt"), &folder.join("sa-signer.key"));
+            fs::write(folder.join("client-cert-auth-ca.crt"), &self.clients.pair.certificate).unwrap();
+        }
+        let folder = folder.to_str().unwrap();
+        let mut apiserver = self.place.start(
+            "kube-apiserver",
+            &[
+                "--allow-privileged=true".to_owned(),
+                "--authorization-mode=RBAC".to_owned(),
+                "--bind-address=127.0.0.1".to_owned(),
+                format!("--cert-dir={folder}"),
+                format!("--client-ca-file={folder}/client-cert-auth-ca.crt"),
+                "--disable-admission-plugins=ServiceAccount".to_owned(),
+                format!("--etcd-servers=http://127.0.0.1:{etcd}"),
+                format!("--secure-port={port}"),
+                format!("--service-account-issuer=https://127.0.0.1:{port}/"),
+                format!("--service-account-key-file={folder}/sa-signer.crt"),
+                format!("--service-account-signing-key-file={folder}/sa-signer.key"),
+                "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
+            ],
+        );
+        apiserver.wait_for(port, "/healthz", true);
+        apiserver
+    }
+
+    fn has_flag(&self, program: &str, flag: &str) -> bool {
+        let help = Command::new(self.place.assets.join(program)).arg("--help").output().unwrap();
+        assert!(help.status.success());
+        let text = String::from_utf8([help.stdout, help.stderr].concat()).unwrap();
+        let begins = |line: &str| {
+            let rest = line.trim_start().strip_prefix("--").and_then(|line| line.strip_prefix(flag));
+            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+        };
+        text.lines().any(begins)
+    }
+
+    async fn client(&self) -> Client {
+        let admin = self.clients.client("default", "system:masters");
+        client_of(self.ports.1, &self.serving.pair.certificate, &admin).await
+    }
+}
+
+fn map(name: &str) -> ConfigMap {
+    serde_json::from_value(json!({"metadata": {"name": name}, "data": {"a": "1"}})).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn envtest_starts_uses_and_stops_the_pair() {
+    let envtest = Envtest::new(&[]);
+    let (etcd, apiserver) = (envtest.etcd(), envtest.apiserver());
+    let client = envtest.client().await;
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let names = namespaces.list(&ListParams::default()).await.unwrap();
+    let names: Vec<_> = names.items.iter().map(ResourceExt::name_any).collect();
+    assert_eq!(names, ["default", "kube-node-lease", "kube-public", "kube-system"], "none of ours");
+    let services: Api<Service> = Api::default_namespaced(client.clone());
+    let own = services.get("kubernetes").await.unwrap().spec.unwrap();
+    assert_eq!(own.cluster_ip.as_deref(), Some("10.0.0.1"));
+    // A machine that nothing can be sent from has no address to show.
+    let slices: Api<EndpointSlice> = Api::default_namespaced(client.clone());
+    if let Some(slice) = slices.get_opt("kubernetes").await.unwrap() {
+        assert!(!slice.endpoints.unwrap_or_default().is_empty());
+    }
+    // Neither accounts nor collectors.
+    let pods: Api<Pod> = Api::default_namespaced(client.clone());
+    let pod = json!({"metadata": {"name": "pod"}, "spec": {"containers": [
+        {"name": "c", "image": "i", "securityContext": {"privileged": true}}
+    ]}});
+    pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+    let accounts: Api<ServiceAccount> = Api::all(client.clone());
+    assert!(accounts.list(&ListParams::default()).await.unwrap().items.is_empty());
+    let named = serde_json::from_value(json!({"metadata": {"name": "going"}})).unwrap();
+    namespaces.create(&PostParams::default(), &named).await.unwrap();
+    namespaces.delete("going", &DeleteParams::default()).await.unwrap();
+    let going = namespaces.get("going").await.unwrap();
+    assert_eq!(going.status.as_ref().unwrap().phase.as_deref(), Some("Terminating"));
+    let mut finalized = serde_json::to_value(going).unwrap();
+    finalized["spec"]["finalizers"] = json!([]);
+    let finalize = http::Request::put("/api/v1/namespaces/going/finalize")
+        .header("content-type", "application/json")
+        .body(finalized.to_string().into_bytes())
+        .unwrap();
+    client.request::<serde_json::Value>(finalize).await.unwrap();
+    assert!(namespaces.get_opt("going").await.unwrap().is_none());
+    // Another user is nobody yet.
+    let joe = envtest.clients.client("joe", "dev");
+    let joe = client_of(envtest.ports.1, &envtest.serving.pair.certificate, &joe).await;
+    let refused = Api::<ConfigMap>::default_namespaced(joe).list(&ListParams::default()).await.unwrap_err();
+    assert!(refused.to_string().contains("User \"joe\" cannot list resource \"configmaps\""), "{refused}");
+    assert!(apiserver.stop().success() && etcd.stop().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_are_signed_and_believed_by_the_keys_of_the_flags() {
+    let envtest = Envtest::new(&[]);
+    let (_etcd, _apiserver) = (envtest.etcd(), envtest.apiserver());
+    let client = envtest.client().await;
+    let accounts: Api<ServiceAccount> = Api::default_namespaced(client.clone());
+    let account = serde_json::from_value(json!({"metadata": {"name": "robot"}})).unwrap();
+    accounts.create(&PostParams::default(), &account).await.unwrap();
+    let asked: TokenRequest = serde_json::from_value(json!({"spec": {"audiences": []}})).unwrap();
+    let token = accounts.create_token_request("robot", &PostParams::default(), &asked).await.unwrap();
+    let token = token.status.unwrap().token;
+    let reviews: Api<TokenReview> = Api::all(client);
+    let review = serde_json::from_value(json!({"metadata": {}, "spec": {"token": token}})).unwrap();
+    let status = reviews.create(&PostParams::default(), &review).await.unwrap().status.unwrap();
+    assert_eq!(status.authenticated, Some(true));
+    let issuer = format!("https://127.0.0.1:{}/", envtest.ports.1);
+    assert_eq!(status.audiences, Some(vec![issuer]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_server_that_comes_again_finds_what_was_there() {
+    let envtest = Envtest::new(&[]);
+    let (etcd, apiserver) = (envtest.etcd(), envtest.apiserver());
+    let maps: Api<ConfigMap> = Api::default_namespaced(envtest.client().await);
+    let made = maps.create(&PostParams::default(), &map("kept")).await.unwrap();
+    assert!(apiserver.stop().success());
+    let apiserver = envtest.apiserver();
+    let maps: Api<ConfigMap> = Api::default_namespaced(envtest.client().await);
+    assert_eq!(maps.get("kept").await.unwrap().uid(), made.uid());
+    // As killed as harnesses kill it.
+    maps.create(&PostParams::default(), &map("killed")).await.unwrap();
+    apiserver.kill();
+    let second = envtest.apiserver();
+    let maps: Api<ConfigMap> = Api::default_namespaced(envtest.client().await);
+    assert_eq!(maps.list(&ListParams::default()).await.unwrap().items.len(), 2);
+    // The objects are those of the etcd: without it there are none.
+    etcd.kill();
+    let (status, log) = second.ended();
+    assert!(!status.success() && log.contains("has ended, whose objects these are"), "{log}");
+    let (_etcd, _apiserver) = (envtest.etcd(), envtest.apiserver());
+    let maps: Api<ConfigMap> = Api::default_namespaced(envtest.client().await);
+    assert_eq!(maps.list(&ListParams::default()).await.unwrap().items.len(), 2, "its folder has them");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watches_do_not_hold_up_the_end() {
+    const WATCHES: usize = 50;
+    let envtest = Envtest::new(&[]);
+    let (_etcd, apiserver) = (envtest.etcd(), envtest.apiserver());
+    let client = envtest.client().await;
+    let maps: Api<ConfigMap> = Api::default_namespaced(client);
+    maps.create(&PostParams::default(), &map("seen")).await.unwrap();
+    let mut watches = Vec::new();
+    for _ in 0..WATCHES {
+        let mut watch = Box::pin(maps.watch(&WatchParams::default(), "0").await.unwrap());
+        watch.try_next().await.unwrap().unwrap();
+        watches.push(watch);
+    }
+    // All are open, and each is told the end, not cut: that would be the drain of 5 s.
+    let stopping = tokio::task::spawn_blocking(move || {
+        let began = Instant::now();
+        (apiserver.stop(), began.elapsed())
+    });
+    for mut watch in watches {
+        assert!(watch.try_next().await.unwrap().is_none());
+    }
+    let (status, took) = stopping.await.unwrap();
+    assert!(status.success());
+    assert!(took.as_secs() < 5, "as long as a drain: {took:?}");
+}
+
+/// What users of envtest ask for: `--controllers`, when the folder is made or as a flag.
+#[tokio::test(flavor = "multi_thread")]
+async fn controllers_run_where_the_folder_was_asked_for_them() {
+    let envtest = Envtest::new(&["--controllers", "namespace,garbage-collector,serviceaccount"]);
+    let (_etcd, _apiserver) = (envtest.etcd(), envtest.apiserver());
+    let client = envtest.client().await;
+    let accounts: Api<ServiceAccount> = Api::default_namespaced(client.clone());
+    accounts.get("default").await.unwrap();
+    let namespaces: Api<Namespace> = Api::all(client);
+    let named = serde_json::from_value(json!({"metadata": {"name": "going"}})).unwrap();
+    namespaces.create(&PostParams::default(), &named).await.unwrap();
+    namespaces.delete("going", &DeleteParams::default()).await.unwrap();
+    while namespaces.get_opt("going").await.unwrap().is_some() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// fabric8's kube-api-test, and jenvtest before it: values after spaces, single dashes, flags given twice, one pair of
+/// certificates that signs itself for each side, and SIGKILL at the end.
+#[tokio::test(flavor = "multi_thread")]
+async fn kube_api_test_starts_uses_and_stops_the_pair() {
+    let place = Place::new(&[]);
+    let (client_port, peer, port) = (free_port(), free_port(), free_port());
+    let [data, wal, folder] = ["data", "wal", "certificates"].map(|name| {
+        fs::create_dir(place.path(name)).unwrap();
+        place.text(name)
+    });
+    let (serving, user): (Pair, Pair) = (own_serving(), own_client("kubeapitest", "system:masters"));
+    let [certificate, key] = ["apiserver.crt", "apiserver.key"].map(|name| format!("{folder}/{name}"));
+    serving.write(certificate.as_ref(), key.as_ref());
+    user.write(format!("{folder}/client.crt").as_ref(), format!("{folder}/client.key").as_ref());
+    let words = |text: String| text.split(' ').map(ToOwned::to_owned).collect::<Vec<_>>();
+    // The API server does not wait for etcd, nor does the harness.
+    let mut apiserver = place.start(
+        "kube-apiserver",
+        &words(format!(
+            "--cert-dir {folder} --secure-port {port} --etcd-servers http://0.0.0.0:{client_port} \
+             --authorization-mode RBAC --service-account-issuer https://localhost \
+             --service-account-signing-key-file {key} --service-account-signing-key-file {key} \
+             --service-account-key-file {key} --service-account-issuer {certificate} \
+             --disable-admission-plugins ServiceAccount --client-ca-file {folder}/client.crt \
+             --service-cluster-ip-range 10.0.0.0/24 --allow-privileged"
+        )),
+    );
+    let etcd = place.start(
+        "etcd",
+        &words(format!(
+            "-data-dir {data} -wal-dir {wal} --listen-client-urls http://0.0.0.0:{client_port} \
+             --advertise-client-urls http://0.0.0.0:{client_port} --initial-cluster default=http://localhost:{peer} \
+             --initial-advertise-peer-urls http://localhost:{peer} --listen-peer-urls http://localhost:{peer}"
+        )),
+    );
+    apiserver.wait_for(port, "/readyz", true);
+    let kubectl = place.assets.join("kubectl");
+    if kubectl.exists() {
+        let asked = Command::new(kubectl)
+            .env("KUBECONFIG", format!("{folder}/.kubeconfig"))
+            .args([
+                format!("--client-certificate={folder}/client.crt"),
+                format!("--client-key={folder}/client.key"),
+                format!("--certificate-authority={certificate}"),
+                format!("--server=https://127.0.0.1:{port}"),
+            ])
+            .args(["--request-timeout=5s", "get", "ns", "default"])
+            .output()
+            .unwrap();
+        assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    } else {
+        testing::skip(testing::Need::Kubectl, "there is no kubectl on the PATH");
+    }
+    let maps: Api<ConfigMap> = Api::default_namespaced(client_of(port, &serving.certificate, &user).await);
+    maps.create(&PostParams::default(), &map("made")).await.unwrap();
+    assert_eq!(maps.list(&ListParams::default()).await.unwrap().items.len(), 1);
+    apiserver.kill();
+    assert!(etcd.stop().success());
+}

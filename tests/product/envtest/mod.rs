@@ -1,0 +1,6 @@
+//! `admit envtest`: the pair of programs as test harnesses start, use and stop it.
+
+mod harness;
+mod harnesses;
+mod persona;
+mod readme;
