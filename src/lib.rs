@@ -16,6 +16,7 @@
 //! | package `admit-apimachinery` (`src/apimachinery`) | the words of Go and of Kubernetes, once | nothing of ours |
 //! | package `admit-cel` (`src/cel`) | the value, error and cost of an expression | admit-apimachinery |
 //! | package `admit-policy` (`src/policy`) | documents → `PolicySet`, request → `Decision`; no I/O | admit-cel, admit-apimachinery |
+//! | package `admit-analysis` (`src/analysis`) | what policies and definitions mean beyond one object; no I/O | admit-cel, admit-policy |
 //! | package `admit-serving` (`src/serving`) | who is connected to a port, and for how long | nothing of ours |
 //! | package `admit-apiserver` (`src/apiserver`) | the Kubernetes API over a versioned store | admit-cel, admit-policy, admit-serving, admit-apimachinery |
 //! | package `admit-testing` (`src/testing`) | clusters in the process of a test | admit-apiserver, admit-apimachinery |
@@ -35,10 +36,11 @@
 //!
 //! ```text
 //! admit-testing      ─► admit-apimachinery admit-apiserver
-//! cli                ─► admission admit-apimachinery admit-apiserver admit-cel admit-policy controllers
-//!                       gather localnode outside private telemetry
+//! cli                ─► admission admit-analysis admit-apimachinery admit-apiserver admit-cel
+//!                       admit-policy controllers gather localnode outside private telemetry
 //!
 //! admission          ─► admit-apimachinery admit-policy admit-serving outside private telemetry
+//! admit-analysis     ─► admit-cel admit-policy
 //! admit-apiserver    ─► admit-apimachinery admit-cel admit-policy admit-serving
 //! controllers        ─► admit-apimachinery admit-policy gather outside telemetry
 //!

@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
-use admit_policy::{AdhocError, Answer, evaluate};
+use admit_analysis::releases::Releases;
+use admit_analysis::releases::facts::unknown_of;
+use admit_policy::{AdhocError, Answer, evaluate, release};
 use clap::Args;
 use serde_json::Value;
 
 use super::Exit;
 use super::load;
 use super::process::{self, Fault};
+use super::releases::ReleaseArgs;
 use super::render::{self, Output, eval};
 
 /// Arguments of `admit eval`.
@@ -19,7 +22,10 @@ Examples:
   admit eval 'self.spec.replicas <= 3' --self deployment.yaml
   admit eval 'self.size == oldSelf.size' --self new.yaml --old old.yaml
   kubectl get pod p -o yaml | admit eval 'object.spec.containers.map(c, c.image)' --self -
+  admit eval --kube-versions 1.29..1.37 'isIP(self)' --self address.json
   admit eval 'object.spec.replicas <= params.max' --self d.yaml --var 'params={\"max\": 3}'
+
+With --kube-versions, what each of the releases would answer and count; those that agree are told together.
 
 Exit codes: 0 the expression has a value (whatever it is), 2 usage or unreadable input, 3 the expression does not \
 compile, 4 it has no value: evaluation failed")]
@@ -40,6 +46,9 @@ pub(super) struct EvalArgs {
     #[arg(long = "var", value_name = "NAME=JSON", value_parser = variable)]
     variables: Vec<(String, Value)>,
 
+    #[command(flatten)]
+    releases: ReleaseArgs,
+
     /// How the result is written
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
@@ -51,6 +60,9 @@ impl EvalArgs {
             Ok(variables) => variables,
             Err(fault) => return process::fail(&fault),
         };
+        if let Some(releases) = &self.releases.releases {
+            return self.by_release(&variables, releases);
+        }
         let outcome = evaluate(&self.expression, &variables);
         if let Err(error) = &outcome {
             process::fail(&fault(error));
@@ -60,6 +72,25 @@ impl EvalArgs {
             Output::Json => render::print(&eval::json(&outcome)),
         }
         outcome.as_ref().map_or_else(exit, |_: &Answer| Exit::Expected)
+    }
+
+    /// What each release answers; those that answer alike are told together.
+    fn by_release(&self, variables: &[(String, Value)], releases: &Releases) -> Exit {
+        let mut answers: Vec<eval::ByRelease> = Vec::new();
+        for release in releases.iter() {
+            let outcome = release::following(release.0, || evaluate(&self.expression, variables));
+            match answers.last_mut() {
+                Some((before, known)) if eval::value(known) == eval::value(&outcome) => before.push(release),
+                _ => answers.push((vec![release], outcome)),
+            }
+        }
+        let unknown: Vec<_> = unknown_of(releases).collect();
+        render::print(&match self.output {
+            Output::Text => eval::text_by_release(&answers, &unknown),
+            Output::Json => eval::json_by_release(&answers, &unknown),
+        });
+        let exits = answers.iter().filter_map(|(_, outcome)| outcome.as_ref().err().map(exit));
+        exits.min_by_key(|exit| *exit != Exit::NotCompiled).unwrap_or(Exit::Expected)
     }
 
     /// Both names of each document. `self` and `oldSelf` are there only if given, so that an expression that needs

@@ -24,14 +24,22 @@ pub enum Exit {
     Internal,
 }
 
+impl Exit {
+    /// The number that scripts see.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Expected => 0,
+            Self::Differs => 1,
+            Self::Usage => 2,
+            Self::NotCompiled => 3,
+            Self::Internal => 4,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Expected => 0,
-            Exit::Differs => 1,
-            Exit::Usage => 2,
-            Exit::NotCompiled => 3,
-            Exit::Internal => 4,
-        })
+        Self::from(exit.code())
     }
 }

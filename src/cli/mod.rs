@@ -33,6 +33,7 @@ mod paths;
 mod process;
 mod progress;
 mod register;
+mod releases;
 mod render;
 mod report_condition;
 mod schema;

@@ -2,7 +2,7 @@
 //! are named; what the servers said there is what is asked for here.
 
 use admit_analysis::releases::{Cause, Releases, Report, judge};
-use admit_policy::{LoadOptions, manifest};
+use admit_policy::manifest;
 
 fn judged(file: &str, schema: &str) -> Report {
     let text = format!(
@@ -13,7 +13,7 @@ fn judged(file: &str, schema: &str) -> Report {
          - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema: {schema}\n"
     );
     let documents = manifest::read(file, &text).expect("a definition");
-    judge(&documents, LoadOptions::default(), &Releases::all())
+    judge(&documents, &Releases::all())
 }
 
 /// The first release that takes the file, and what the ones before say.
@@ -131,7 +131,7 @@ fn trailing_releases_are_judged_in_one_run() {
                 validations: [{expression: \"format.dns1123Label().validate(object.metadata.name).hasValue()\"}]\n";
     let documents = manifest::read("policy.yaml", text).expect("a policy");
     let releases: Releases = "1.29..1.33".parse().expect("a range");
-    let report = judge(&documents, LoadOptions::default(), &releases);
+    let report = judge(&documents, &releases);
     let (first, found) = told(&report);
     assert_eq!(first, "1.32");
     let causes: Vec<_> = found.iter().map(|found| (found.0.as_str(), found.1)).collect();
@@ -158,4 +158,20 @@ fn dropped_fields_and_unchecked_formats_are_told() {
         ],
         "{found:?}"
     );
+}
+
+/// One name for two things: the libraries of named formats, and the function of strings.
+#[test]
+fn what_is_missing_is_told_by_the_releases_that_miss_it() {
+    for (rule, first, releases) in [
+        ("!format.dns1123Label().validate(self.at).hasValue()", "1.32", "1.29 1.30 1.31"),
+        ("[self.at].all(x, sets.contains([x], [x]))", "1.30", "1.29"),
+        ("[self.at].first().hasValue()", "1.33", "1.29 1.30 1.31 1.32"),
+    ] {
+        let schema = spec("{at: {type: string, maxLength: 63}}", &format!("[{{rule: \"{rule}\"}}]"));
+        let (found_first, found) = told(&judged("missing.yaml", &schema));
+        let [(of, Cause::Refused, _, because)] = found.as_slice() else { panic!("{rule}: {found:?}") };
+        assert_eq!((found_first.as_str(), of.as_str()), (first, releases), "{rule}");
+        assert!(because.ends_with(&format!("is offered from {first} on")), "{rule}: {because}");
+    }
 }

@@ -18,7 +18,12 @@ pub(crate) fn schema(of: &str) -> Value {
 
 /// The documents that `admit COMMAND … -o json` prints whole in the transcripts, each with its command line.
 fn printed(command: &str) -> Vec<(String, Value)> {
-    let transcript = root().join("tests/product/offline").join(command).with_extension("txt");
+    printed_in(command, command)
+}
+
+/// The same of another transcript than that of the command.
+fn printed_in(transcript: &str, command: &str) -> Vec<(String, Value)> {
+    let transcript = root().join("tests/product/offline").join(transcript).with_extension("txt");
     let transcript = fs::read_to_string(transcript).unwrap();
     let runs = transcript.split("\n$ ").filter_map(|run| run.split_once('\n'));
     runs.filter(|(line, _)| line.starts_with(&format!("admit {command} ")) && line.ends_with("-o json"))
@@ -31,9 +36,11 @@ fn printed(command: &str) -> Vec<(String, Value)> {
 
 #[test]
 fn transcripts_follow_the_schemas() {
-    for (command, least) in [("check", 1), ("explain", 1), ("lint", 1), ("eval", 5)] {
+    let of_commands = [("check", 1), ("explain", 1), ("lint", 1), ("eval", 5)];
+    let of_commands = of_commands.map(|(command, least)| (command, printed(command), least));
+    let by_release = [("by-release", printed_in("releases", "check"), 1)];
+    for (command, printed, least) in of_commands.into_iter().chain(by_release) {
         let schema = schema(command);
-        let printed = printed(command);
         assert!(printed.len() >= least, "only {} documents of {command}", printed.len());
         for (line, document) in printed {
             assert_eq!(complaints(&schema, &document), Vec::<String>::new(), "$ {line}");

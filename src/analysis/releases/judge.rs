@@ -11,6 +11,9 @@ use super::boundaries::{self, is_format};
 use super::facts::{self, FACTS, Subject};
 use super::{Release, Releases, reason};
 
+/// What a document means by itself has nothing to do with what else there is.
+const OPTIONS: LoadOptions = LoadOptions { ignore_unknown: true };
+
 /// Why a document, or a part of it, is not taken as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
@@ -92,12 +95,12 @@ impl Cause {
     }
 }
 
-/// Judges each document by itself.
+/// Judges each definition, policy, binding and webhook configuration by itself; other documents are passed over.
 #[must_use]
-pub fn judge(documents: &[Document], options: LoadOptions, releases: &Releases) -> Report {
+pub fn judge(documents: &[Document], releases: &Releases) -> Report {
     let mut report = Report::default();
-    for document in documents {
-        let (found, runs) = judge_document(document, options, releases);
+    for document in documents.iter().filter(|document| is_judged(&document.value)) {
+        let (found, runs) = judge_document(document, releases);
         report.runs = report.runs.saturating_add(runs);
         let file = match report.files.iter_mut().find(|file| file.file == document.file) {
             Some(file) => file,
@@ -166,6 +169,12 @@ pub fn groups(documents: &[Document], releases: &Releases) -> Vec<Vec<Release>> 
     groups
 }
 
+fn is_judged(value: &Value) -> bool {
+    let kind = text(value, "/kind");
+    kind == "CustomResourceDefinition"
+        || ["AdmissionPolicy", "WebhookConfiguration"].iter().any(|part| kind.contains(part))
+}
+
 fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
@@ -175,7 +184,7 @@ fn name(value: &Value) -> String {
 }
 
 /// What was found, and the number of times that the engine was asked.
-fn judge_document(document: &Document, options: LoadOptions, releases: &Releases) -> (Vec<Found>, usize) {
+fn judge_document(document: &Document, releases: &Releases) -> (Vec<Found>, usize) {
     let mut gathered = Gathered::default();
     let served = served(document);
     if let Some(fact) = served {
@@ -193,12 +202,11 @@ fn judge_document(document: &Document, options: LoadOptions, releases: &Releases
         });
         if crossed {
             runs = runs.saturating_add(1);
-            let loaded = release::following(release.0, || PolicySet::load_with([document], options));
+            let loaded = release::following(release.0, || PolicySet::load_with([document], OPTIONS));
             last = Some((release, loaded.err().unwrap_or_default()));
         }
         for error in last.iter().flat_map(|(_, errors)| errors) {
-            let because = reason::because(&error.message, release).unwrap_or_default();
-            gathered.add(release, reason::cause(&error.message), error.clone(), because);
+            gathered.add(release, reason::cause(&error.message), error.clone(), String::new());
         }
     }
     if text(&document.value, "/kind") == "CustomResourceDefinition" {
@@ -283,6 +291,12 @@ impl Gathered {
     }
 
     fn into_found(self) -> Vec<Found> {
-        self.found.into_values().collect()
+        let mut all: Vec<Found> = self.found.into_values().collect();
+        for found in all.iter_mut().filter(|found| matches!(found.cause, Cause::Refused | Cause::TooCostly)) {
+            // What the last of the releases misses, the others miss.
+            let told = found.releases.last().and_then(|last| reason::because(&found.error.message, *last));
+            found.because = told.unwrap_or_default();
+        }
+        all
     }
 }

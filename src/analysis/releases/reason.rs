@@ -15,7 +15,7 @@ pub(super) fn cause(message: &str) -> Cause {
 pub(super) fn because(message: &str, release: Release) -> Option<String> {
     for opening in ["undeclared reference to '", "found no matching overload for '"] {
         if let Some(name) = quoted(message, opening)
-            && let Some(from) = first_offer(name).filter(|from| *from > release)
+            && let Some(from) = next_offer(name, release)
         {
             return Some(format!("`{name}` is offered from {from} on"));
         }
@@ -31,11 +31,11 @@ fn quoted<'m>(message: &'m str, opening: &str) -> Option<&'m str> {
     rest.split('\'').next()
 }
 
-/// Of a function, or of the namespace of functions.
-fn first_offer(name: &str) -> Option<Release> {
+/// Of a function, or of the namespace of functions, after a release that misses it.
+fn next_offer(name: &str, release: Release) -> Option<Release> {
     let bare = name.rsplit('.').next().unwrap_or(name);
     let in_namespace = format!("{name}.");
     let rows = overloads()
         .filter(|row| function_of(row.signature) == bare || row.signature.starts_with(&in_namespace));
-    rows.map(offered_from).min()
+    rows.map(offered_from).filter(|from| *from > release).min()
 }

@@ -95,6 +95,11 @@ impl Inputs {
 }
 
 impl InputArgs {
+    /// Where definitions and policies may stand, and the old objects.
+    pub(super) fn definitions(&self) -> Vec<PathBuf> {
+        [&self.policies, &self.filenames, &self.old].into_iter().flatten().cloned().collect()
+    }
+
     /// The objects of manifests.
     pub(in crate::cli) fn read(&self) -> Result<Inputs, Fault> {
         let paths =

@@ -13,6 +13,7 @@ mod live;
 
 use std::path::PathBuf;
 
+use admit_analysis::releases::Releases;
 use clap::Args;
 
 use self::fields::Fields;
@@ -22,6 +23,7 @@ use super::process::{self, Fault};
 use super::progress::Progress;
 use super::render::check::{Drawing, Format, ObjectReport, Rest, Style};
 use super::render::{self, Palette};
+use super::{load, releases};
 
 /// Arguments of `admit check`.
 #[derive(Debug, Args)]
@@ -40,6 +42,7 @@ Examples:
   admit check -f manifests/ --policies policies/ --old-git origin/main
   admit check -f cluster.yaml --policies policies/ --only-denied
   admit check -f manifests/ --policies policies/ -o sarif > check.sarif
+  admit check -f manifests/ --policies policies/ --kube-versions 1.30..1.37
   admit check --kubeconfig ~/.kube/config --policies policies/ --only-denied
   admit check -f new.yaml --old old.yaml --policies crd.yaml
   kubectl get widgets -A -o yaml > live.yaml && admit check -f ./... --old live.yaml
@@ -62,6 +65,10 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     context: Option<String>,
 
+    /// Decide as the API servers of these Kubernetes releases would: one (1.31), or a range (1.29..1.37)
+    #[arg(long, value_name = "RELEASES", conflicts_with = "kubeconfig")]
+    kube_versions: Option<Releases>,
+
     /// Name every policy and rule that looked at an object
     #[arg(short, long)]
     verbose: bool,
@@ -77,14 +84,35 @@ pub(super) struct CheckArgs {
 
 impl CheckArgs {
     pub(super) fn run(self) -> Exit {
-        match self.decided() {
+        let outcome = match &self.kube_versions {
+            Some(asked) => self.by_release(asked),
+            None => self.decided(&mut |text| render::print(text)),
+        };
+        match outcome {
             Ok(exit) => exit,
             Err(fault) => process::fail(&fault),
         }
     }
 
-    /// Decides and prints one object after the other.
-    fn decided(&self) -> Result<Exit, Fault> {
+    /// One run for each group of releases that agree.
+    fn by_release(&self, asked: &Releases) -> Result<Exit, Fault> {
+        if !matches!(self.output, Format::Text | Format::Json) {
+            return Err(Fault::usage("--kube-versions writes text or json"));
+        }
+        let paths = self.input.definitions();
+        if paths.iter().any(|path| load::is_stdin(path)) {
+            return Err(Fault::usage(
+                "--kube-versions reads its input several times: standard input can be read only once",
+            ));
+        }
+        releases::run(asked, &paths, matches!(self.output, Format::Json), || {
+            let mut written = String::new();
+            self.decided(&mut |text| written.push_str(text)).map(|exit| (exit, written))
+        })
+    }
+
+    /// Decides, and tells one object after the other.
+    fn decided(&self, tell: &mut dyn FnMut(&str)) -> Result<Exit, Fault> {
         let inputs = match &self.kubeconfig {
             Some(kubeconfig) => self.input.read_live(kubeconfig, self.context.as_deref())?,
             None => self.input.read()?,
@@ -104,13 +132,13 @@ impl CheckArgs {
             let object = ObjectReport { file, at, field, identity: pair.identity, applied };
             let drawn = drawing.object(&object);
             if !drawn.is_empty() {
-                progress.aside(|| render::print(&drawn));
+                progress.aside(|| tell(&drawn));
             }
             progress.step();
         }
         drop(progress);
         let undecided = inputs.set.policies().next().is_none() && inputs.set.documents().crds().is_empty();
-        render::print(&drawing.rest(&Rest { left: &inputs.left, undecided }));
+        tell(&drawing.rest(&Rest { left: &inputs.left, undecided }));
         let refused = if drawing.refused() == 0 { Exit::Expected } else { Exit::Differs };
         // What was not looked at may be refused.
         Ok(if inputs.unread.is_empty() { refused } else { Exit::Usage })

@@ -120,7 +120,7 @@ fn known(code: &str) -> Result<(), (String, String)> {
     if super::codes().any(|known| known == code) {
         return Ok(());
     }
-    if super::ERRORS.contains(&code) {
+    if super::ERRORS.contains(&code) || super::releases::REFUSED.iter().any(|(known, _)| *known == code) {
         return Err((format!("`{code}` is an error, which cannot be silenced"), String::new()));
     }
     let meant = suggest::nearest(code, CODES.iter().map(|(known, _)| *known));

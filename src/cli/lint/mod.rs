@@ -21,6 +21,7 @@ use super::Exit;
 use super::load::{self, Found};
 use super::process::{self, Fault};
 use super::progress::Progress;
+use super::releases::{self, Asked, ReleaseArgs};
 use super::render;
 use super::render::lint::{self as drawing, Verdict};
 
@@ -36,7 +37,8 @@ maxProperties causes it.
 
 Warnings alone are no failure, unless --deny says so. They are silenced by code: for all files with --allow, for one by a \
 comment `# admit:allow-file CODE` in it, at their place by `# admit:allow CODE` at the end of the line or in a line above. \
-In folders, what is no manifest is passed over and told as a note, and what cannot be read as a warning.
+--kube-versions asks what the API servers of several releases would refuse, find too costly, drop or not check, and tells \
+for each file which take it; what is taken by all is asked of 1.36 alone otherwise. In folders, what is no manifest is passed over and told as a note, and what cannot be read as a warning.
 
 Examples:
   admit lint policies/
@@ -44,6 +46,7 @@ Examples:
   admit lint -v crd.yaml
   admit lint -o sarif ./... > lint.sarif
   kustomize build . | admit lint -
+  admit lint --kube-versions 1.29..1.37 crds/
 
 Exit codes: 0 nothing that is denied, 1 something that --deny names, 2 usage or unreadable input, 3 errors: something would be refused, \
 4 internal error")]
@@ -61,6 +64,9 @@ pub(super) struct LintArgs {
     #[arg(long)]
     ignore_unknown: bool,
 
+    #[command(flatten)]
+    releases: ReleaseArgs,
+
     /// What leads to exit code 1: `warnings`, or findings of a code; may be given several times
     #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(std::iter::once(WARNINGS).chain(codes())))]
     deny: Vec<String>,
@@ -76,7 +82,7 @@ pub(super) struct LintArgs {
 
 /// Every warning, as `--deny` names them.
 const WARNINGS: &str = "warnings";
-/// Codes of what a server would refuse, or nobody can read.
+/// Codes of what a server would refuse, or nobody can read, beside [`releases::REFUSED`].
 const ERRORS: [&str; 2] = ["not-yaml", "refused"];
 /// Codes of findings about files, with what they find.
 pub(super) const OF_FILES: [(&str, &str); 3] = [
@@ -87,7 +93,7 @@ pub(super) const OF_FILES: [(&str, &str); 3] = [
 
 /// The codes of all that may be denied and silenced.
 fn codes() -> impl Iterator<Item = &'static str> {
-    CODES.iter().chain(&OF_FILES).map(|(code, _)| *code)
+    CODES.iter().chain(&OF_FILES).chain(&releases::TAKEN).map(|(code, _)| *code)
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -106,9 +112,9 @@ enum Format {
 impl LintArgs {
     pub(super) fn run(self) -> Exit {
         match self.report() {
-            Ok((report, silenced, texts)) => {
+            Ok(Linted { report, silenced, texts, asked }) => {
                 let exit = self.exit(&report);
-                let verdict = Verdict { silenced, denied: exit == Exit::Differs };
+                let verdict = Verdict { silenced, denied: exit == Exit::Differs, asked: asked.as_ref() };
                 render::print(&match self.output {
                     Format::Text => drawing::text(&report, verdict, &texts, self.verbose),
                     Format::Json => drawing::json(&report, verdict),
@@ -138,10 +144,23 @@ impl LintArgs {
 
     /// What was found, and how much of that is silenced. Text that is no YAML is a finding like any other, so that one bad file
     /// does not hide the rest.
-    fn report(&self) -> Result<(Report, usize, Texts), Fault> {
+    fn report(&self) -> Result<Linted, Fault> {
         let Read { documents, findings, mut allowed, texts } = self.read()?;
         let options = LoadOptions { ignore_unknown: self.ignore_unknown };
         let mut report = lint::lint(&documents, options, &BuiltinTypes::default());
+        let asked = self.releases.releases.as_ref().map(|asked| {
+            // What is refused is told by release.
+            report.findings.retain(|finding| {
+                finding.severity != Severity::Error || load::is_unknown_kind(&finding.mistake)
+            });
+            let (found, asked) = releases::findings(&documents, asked);
+            report.findings.extend(found);
+            report.findings.sort_by(|a, b| {
+                let key = |finding: &Finding| (finding.mistake.file.clone(), finding.mistake.position);
+                key(a).cmp(&key(b))
+            });
+            asked
+        });
         for finding in report.findings.iter_mut().filter(|finding| load::is_unknown_kind(&finding.mistake)) {
             finding.help = load::IGNORE_UNKNOWN.to_owned();
         }
@@ -153,7 +172,7 @@ impl LintArgs {
             let token = text.and_then(|text| token::position(text, mistake.position, &mistake.message));
             mistake.position = token.unwrap_or(mistake.position);
         }
-        Ok((report, silenced, texts))
+        Ok(Linted { report, silenced, texts, asked })
     }
 
     fn read(&self) -> Result<Read, Fault> {
@@ -176,6 +195,16 @@ impl LintArgs {
         }
         Ok(read)
     }
+}
+
+/// What was found.
+struct Linted {
+    report: Report,
+    /// How much of it is silenced, and not in the report.
+    silenced: usize,
+    texts: Texts,
+    /// What releases say of the files, where they are asked.
+    asked: Option<Asked>,
 }
 
 /// What was read.

@@ -1,7 +1,16 @@
 //! Renders the result of `admit eval`: the value of one expression.
 
+use std::fmt::Write as _;
+
+use admit_analysis::releases::Release;
+use admit_analysis::releases::facts::Unknown;
 use admit_policy::{AdhocError, Answer};
 use serde_json::{Value, json};
+
+use super::releases;
+
+/// What releases that agree answer.
+pub(in crate::cli) type ByRelease = (Vec<Release>, Result<Answer, AdhocError>);
 
 /// Value, type and cost, a line each; the value of several lines where it is large.
 pub(in crate::cli) fn text(answer: &Answer) -> String {
@@ -12,7 +21,12 @@ pub(in crate::cli) fn text(answer: &Answer) -> String {
 /// `{"value", "type", "cost"}`, or `{"error": {"phase", "message"}}`. A value that JSON cannot hold is null, with its
 /// text beside it.
 pub(in crate::cli) fn json(outcome: &Result<Answer, AdhocError>) -> String {
-    let document = match outcome {
+    super::json(&value(outcome))
+}
+
+/// As [`json`] writes it.
+pub(in crate::cli) fn value(outcome: &Result<Answer, AdhocError>) -> Value {
+    match outcome {
         Ok(answer) => {
             let mut document = json!({"value": answer.json, "type": kind(answer), "cost": answer.cost});
             if let (Value::Object(fields), None) = (&mut document, &answer.json) {
@@ -28,8 +42,34 @@ pub(in crate::cli) fn json(outcome: &Result<Answer, AdhocError>) -> String {
             };
             json!({"error": {"phase": phase, "message": error.to_string(), "cost": cost}})
         }
-    };
-    super::json(&document)
+    }
+}
+
+/// Of releases that agree, a block each.
+pub(in crate::cli) fn text_by_release(answers: &[ByRelease], unknown: &[&Unknown]) -> String {
+    let mut out = String::new();
+    for (releases, outcome) in answers {
+        let told = match outcome {
+            Ok(answer) => text(answer),
+            Err(AdhocError::Compile(error)) => format!("does not compile\n{error}\n"),
+            Err(error) => format!("{error}\n"),
+        };
+        let _ = write!(out, "{}: {told}", releases::told(releases));
+    }
+    out.push_str(&releases::unknown_text(unknown, false));
+    out
+}
+
+/// `{"releases": [{"releases": […], "outcome"}], "unknown": […]}`, each outcome as [`json`] writes it.
+pub(in crate::cli) fn json_by_release(answers: &[ByRelease], unknown: &[&Unknown]) -> String {
+    let answers: Vec<Value> = answers
+        .iter()
+        .map(|(releases, outcome)| {
+            let releases: Vec<String> = releases.iter().map(ToString::to_string).collect();
+            json!({"releases": releases, "outcome": value(outcome)})
+        })
+        .collect();
+    super::json(&json!({"releases": answers, "unknown": releases::unknown(unknown)}))
 }
 
 /// What the checker knows; where that is nothing, what came out.

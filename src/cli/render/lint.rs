@@ -7,20 +7,23 @@ use admit_policy::manifest::Position;
 use serde_json::{Value, json};
 
 use super::github::{Place, annotate};
-use super::{Palette, counted, sarif};
+use super::{Palette, counted, releases, sarif};
 use crate::cli::lint::{OF_FILES, Texts};
+use crate::cli::releases::{Asked, REFUSED, TAKEN};
 
 /// What the findings come to.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli) struct Verdict {
+pub(in crate::cli) struct Verdict<'v> {
     /// Findings that are silenced, and not in the report.
     pub(in crate::cli) silenced: usize,
     /// Some that a server would take are denied all the same.
     pub(in crate::cli) denied: bool,
+    /// What releases say of the files, where they are asked.
+    pub(in crate::cli) asked: Option<&'v Asked>,
 }
 
 /// Every finding by place, the costs, the sums.
-pub(in crate::cli) fn text(report: &Report, verdict: Verdict, texts: &Texts, verbose: bool) -> String {
+pub(in crate::cli) fn text(report: &Report, verdict: Verdict<'_>, texts: &Texts, verbose: bool) -> String {
     let (mut out, palette) = (String::new(), Palette::of_stdout());
     for finding in report.findings.iter().filter(|finding| verbose || finding.severity > Severity::Note) {
         draw(&mut out, finding, texts, palette);
@@ -37,6 +40,9 @@ pub(in crate::cli) fn text(report: &Report, verdict: Verdict, texts: &Texts, ver
     }
     for cost in costs {
         draw_cost(&mut out, cost);
+    }
+    if let Some(asked) = verdict.asked {
+        out.push_str(&releases::text(asked, verbose));
     }
     out.push_str(&sums(report, verdict, verbose, palette));
     out.push('\n');
@@ -122,7 +128,7 @@ fn percent(cost: u64) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-fn sums(report: &Report, verdict: Verdict, verbose: bool, palette: Palette) -> String {
+fn sums(report: &Report, verdict: Verdict<'_>, verbose: bool, palette: Palette) -> String {
     let (errors, warnings) = (count(report, Severity::Error), count(report, Severity::Warning));
     let mut sums = format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
     let word = if errors > 0 || verdict.denied { palette.red("FAIL") } else { palette.green("OK") };
@@ -144,14 +150,20 @@ fn count(report: &Report, severity: Severity) -> usize {
     report.findings.iter().filter(|finding| finding.severity == severity).count()
 }
 
-/// One document: `{"findings": […], "costs": […], "summary"}`.
-pub(in crate::cli) fn json(report: &Report, verdict: Verdict) -> String {
+/// One document: `{"findings": […], "costs": […], "summary"}`, and `"releases": […], "unknown": […]` where
+/// they are asked.
+pub(in crate::cli) fn json(report: &Report, verdict: Verdict<'_>) -> String {
     let findings: Vec<Value> = report.findings.iter().map(finding_json).collect();
     let costs: Vec<Value> = report.costs.iter().map(cost_json).collect();
     let summary = json!({"errors": count(report, Severity::Error), "warnings": count(report, Severity::Warning),
                "notes": count(report, Severity::Note), "silenced": verdict.silenced});
     let limits = json!({"rule": RULE_LIMIT, "version": VERSION_LIMIT});
-    super::json(&json!({"findings": findings, "costs": costs, "limits": limits, "summary": summary}))
+    let mut document = json!({"findings": findings, "costs": costs, "limits": limits, "summary": summary});
+    if let (Some(asked), Some(fields)) = (verdict.asked, document.as_object_mut()) {
+        fields.insert("releases".to_owned(), releases::json(&asked.files).into());
+        fields.insert("unknown".to_owned(), releases::unknown(&asked.unknown).into());
+    }
+    super::json(&document)
 }
 
 fn finding_json(finding: &Finding) -> Value {
@@ -181,7 +193,8 @@ fn cost_json(cost: &PlacedCost) -> Value {
 /// For code scanning.
 pub(in crate::cli) fn sarif(report: &Report) -> String {
     let errors = [("not-yaml", "The text is no YAML."), ("refused", "A server would not store this.")];
-    let rules: Vec<(&str, &str)> = errors.into_iter().chain(CODES).chain(OF_FILES).collect();
+    let rules = errors.into_iter().chain(CODES).chain(OF_FILES).chain(REFUSED).chain(TAKEN);
+    let rules: Vec<(&str, &str)> = rules.collect();
     let results: Vec<Value> = report
         .findings
         .iter()

@@ -11,6 +11,7 @@ pub(super) mod eval;
 pub(super) mod explain;
 mod github;
 pub(super) mod lint;
+pub(super) mod releases;
 mod sarif;
 pub(super) mod suites;
 

@@ -36,6 +36,8 @@ pub(super) enum Subject {
     Explain,
     /// What `admit eval -o json` prints
     Eval,
+    /// What `admit test` and `admit check` print with `--kube-versions -o json`
+    ByRelease,
     /// What `admit bench -o json` prints
     Bench,
     /// What `admit wait-operators -o json` prints
@@ -60,6 +62,7 @@ pub(super) fn print(of: Subject) -> Exit {
         Subject::Lint => "lint",
         Subject::Explain => "explain",
         Subject::Eval => "eval",
+        Subject::ByRelease => "by-release",
         Subject::Bench => "bench",
         Subject::WaitOperators => "wait-operators",
         Subject::CyndiPlan => "cyndi-plan",

@@ -23,6 +23,7 @@ mod watch;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use admit_analysis::releases::Releases;
 use admit_policy::LoadOptions;
 use clap::{Args, ValueEnum};
 use regex_automata::meta::Regex;
@@ -33,6 +34,7 @@ pub(super) use self::recorded_case::one;
 use self::watch::Watch;
 use super::Exit;
 use super::process::{self, Fault};
+use super::releases;
 use super::render::coverage as drawing;
 use super::render::suites::{self, Report};
 use super::render::{self, Palette};
@@ -47,6 +49,7 @@ Examples:
   admit test -o junit policies/ > results.xml    # for a CI server
   admit test --coverage --coverage-lcov cov.info --coverage-html cov.html policies/
   admit test --require-tests --fail-fast policies/
+  admit test --kube-versions 1.30..1.37 policies/ # what servers of these releases would say
   admit test --watch policies/                   # again whenever a file changes
   admit schema suite                             # the format of suites, for editors
 
@@ -107,6 +110,10 @@ pub(super) struct TestArgs {
     #[arg(long, conflicts_with_all = ["coverage_lcov", "coverage_html"])]
     watch: bool,
 
+    /// Run the cases as the API servers of these Kubernetes releases would: one (1.31), or a range (1.29..1.37)
+    #[arg(long, value_name = "RELEASES", conflicts_with_all = ["watch", "coverage", "coverage_lcov", "coverage_html", "require_tests"])]
+    kube_versions: Option<Releases>,
+
     /// Print the JSON Schema of suites, or of what `-o json` writes, and run nothing
     #[arg(long, value_enum, value_name = "OF")]
     print_schema: Option<Schema>,
@@ -143,8 +150,39 @@ impl TestArgs {
                 Schema::Result => schema::Subject::Test,
             });
         }
-        let outcome = if self.watch { self.again_and_again() } else { self.once().map(|(exit, _)| exit) };
+        let outcome = match &self.kube_versions {
+            Some(asked) => self.by_release(asked),
+            None if self.watch => self.again_and_again(),
+            None => self.once().map(|(exit, _)| exit),
+        };
         outcome.unwrap_or_else(|fault| process::fail(&fault))
+    }
+
+    /// One run for each group of releases that agree.
+    fn by_release(&self, asked: &Releases) -> Result<Exit, Fault> {
+        if !matches!(self.output, Format::Text | Format::Json) {
+            return Err(Fault::usage("--kube-versions writes text or json"));
+        }
+        let pattern = self.run.as_deref().map(compile).transpose()?;
+        let sources = discover::sources(&self.paths, self.crds.is_some())?;
+        let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
+        let loader = || SuiteLoader::new(self.crds.as_deref(), pattern.clone(), None).loading(load_options);
+        // What the suites load is known once they were run.
+        let first = loader();
+        runner::run(&first, &sources, self.fail_fast);
+        let is_json = self.output == Format::Json;
+        releases::run(asked, &first.used(), is_json, || {
+            let report = runner::run(&loader(), &sources, self.fail_fast);
+            let faults = report.suites.iter().filter_map(|suite| suite.fault.as_ref());
+            let faults: Vec<String> = faults.map(ToString::to_string).collect();
+            let written = if is_json {
+                suites::json(&report)
+            } else {
+                let told = suites::text(&report, self.verbose, Palette::of_stdout());
+                faults.iter().fold(told, |told, fault| format!("{told}{fault}\n"))
+            };
+            Ok((report.exit(), written))
+        })
     }
 
     /// Runs until the reader of the results has gone.

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use admit_policy::release;
+
 /// Room for expressions as deep as the parser takes them.
 const STACK: usize = 8 * 1024 * 1024;
 
@@ -25,13 +27,16 @@ pub(super) fn ordered<T: Send>(
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let results = Mutex::new(Vec::with_capacity(count));
+    // The release is that of whoever asks for the work.
+    let asked = release::followed();
+    let piece = |index| release::following(asked, || work(index));
     let worker = || {
         while !stop.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             if index >= count {
                 return;
             }
-            let result = work(index);
+            let result = piece(index);
             if is_last(&result) {
                 stop.store(true, Ordering::Relaxed);
             }

@@ -1,0 +1,123 @@
+//! `--kube-versions`: what a command says for several Kubernetes releases, in one run.
+
+use std::path::Path;
+
+use admit_analysis::releases::facts::{Unknown, unknown_of};
+use admit_analysis::releases::{FileReport, Found, Release, Releases, groups, judge, not_served};
+use admit_policy::lint::{Finding, Severity};
+use admit_policy::manifest::{self, Document};
+use admit_policy::release;
+use clap::Args;
+
+use super::process::Fault;
+use super::render::releases::{self as drawing, told};
+use super::{Exit, load, render};
+
+/// The releases that a command is asked about.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ReleaseArgs {
+    /// Say what the API servers of these Kubernetes releases would: one (1.31), or a range (1.29..1.37)
+    #[arg(long = "kube-versions", value_name = "RELEASES")]
+    pub(super) releases: Option<Releases>,
+}
+
+/// Codes of what a release would refuse, with what they find.
+pub(super) const REFUSED: [(&str, &str); 3] = [
+    ("release-refused", "A release would not store this."),
+    ("release-too-costly", "A release would not store this for its cost."),
+    ("release-not-served", "A release does not know the kind."),
+];
+/// Codes of what a release would take, and not as it is written.
+pub(super) const TAKEN: [(&str, &str); 2] = [
+    ("release-dropped", "A release takes this without the field."),
+    ("release-unchecked", "A release does not check the format."),
+];
+
+/// What releases say of files, and what is not known of them.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) files: Vec<FileReport>,
+    pub(super) unknown: Vec<&'static Unknown>,
+}
+
+/// What the releases say of the documents: as findings, and by file.
+pub(super) fn findings(documents: &[Document], releases: &Releases) -> (Vec<Finding>, Asked) {
+    let report = judge(documents, releases);
+    let documents = report.files.iter().flat_map(|file| &file.documents);
+    let findings = documents.flat_map(|document| &document.found).map(finding).collect();
+    (findings, Asked { files: report.files, unknown: unknown_of(releases).collect() })
+}
+
+fn finding(found: &Found) -> Finding {
+    let code = REFUSED.iter().chain(&TAKEN).map(|(code, _)| *code);
+    let code = code.into_iter().find(|code| code.ends_with(found.cause.as_str())).unwrap_or("refused");
+    let severity = if found.cause.refuses() { Severity::Error } else { Severity::Warning };
+    let mut help = format!("in {}", told(&found.releases));
+    if !found.because.is_empty() {
+        help = format!("{help}; {}", found.because);
+    }
+    Finding { code, severity, mistake: found.error.clone(), help }
+}
+
+/// What a command comes to in releases that agree.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) releases: Vec<Release>,
+    pub(super) exit: Exit,
+    /// What the command writes, or why it cannot be run there.
+    pub(super) outcome: Result<String, String>,
+}
+
+/// Runs a command once for each group of releases that agree about the definitions at `paths`, and writes what it comes to.
+pub(super) fn run<P: AsRef<Path>>(
+    releases: &Releases,
+    paths: &[P],
+    is_json: bool,
+    mut command: impl FnMut() -> Result<(Exit, String), Fault>,
+) -> Result<Exit, Fault> {
+    let documents = definitions(paths)?;
+    let mut runs: Vec<Run> = Vec::new();
+    for group in groups(&documents, releases) {
+        let Some(first) = group.first().copied() else { continue };
+        let missing = not_served(&documents, first);
+        let (exit, outcome) = if missing.is_empty() {
+            match release::following(first.0, &mut command) {
+                Ok((exit, written)) => (exit, Ok(written)),
+                Err(fault) if fault.exit == Exit::Usage => return Err(fault),
+                Err(fault) => (fault.exit, Err(fault.message)),
+            }
+        } else {
+            let told: Vec<String> = missing.iter().map(ToString::to_string).collect();
+            (Exit::NotCompiled, Err(told.join("\n")))
+        };
+        match runs.last_mut() {
+            Some(Run { releases, exit: known, outcome: written })
+                if *known == exit && *written == outcome =>
+            {
+                releases.extend(group);
+            }
+            _ => runs.push(Run { releases: group, exit, outcome }),
+        }
+    }
+    let unknown: Vec<&Unknown> = unknown_of(releases).collect();
+    let draw = if is_json { drawing::runs_json } else { drawing::runs_text };
+    render::print(&draw(&runs, &unknown));
+    Ok(runs.iter().map(|run| run.exit).max().unwrap_or(Exit::Expected))
+}
+
+/// The policies, bindings and definitions at `paths`; what cannot be read is told where it is used.
+fn definitions<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Document>, Fault> {
+    let mut documents = Vec::new();
+    for path in paths {
+        for file in load::files(path.as_ref())? {
+            let read = manifest::read(&file.path.display().to_string(), &file.text()?).unwrap_or_default();
+            documents.extend(read.into_iter().filter(|document| {
+                let kind = document.value.get("kind").and_then(serde_json::Value::as_str).unwrap_or_default();
+                kind == "CustomResourceDefinition"
+                    || kind.contains("AdmissionPolicy")
+                    || kind.contains("WebhookConfiguration")
+            }));
+        }
+    }
+    Ok(documents)
+}
