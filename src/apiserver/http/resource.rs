@@ -285,7 +285,7 @@ impl Asked<'_> {
                     if accepted == Accepted::Json(Form::Whole)
                         && let Some(text) = server.registry().list_text(&call, &options)?
                     {
-                        return Ok(packed(respond::json_text(200, text + "\n"), &headers).await);
+                        return Ok(packed(respond::json_text(200, text), &headers).await);
                     }
                     let listing = match converted {
                         Some(listing) => listing,

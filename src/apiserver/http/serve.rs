@@ -102,6 +102,7 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
+    use crate::identity::Identity;
 
     #[derive(Debug)]
     struct NoCertificate;
@@ -166,6 +167,29 @@ mod tests {
         }
         end.send(()).unwrap();
         timeout(LIMITS.drain - Duration::from_secs(1), serving).await.unwrap().unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn watches_end_with_the_port() {
+        let server = Server::builder().token("t", Identity::admin()).build().await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (end, ended) = tokio::sync::oneshot::channel::<()>();
+        let port = Port { listener, tls: None, places: places(), limits: LIMITS };
+        let face = Face(server.router());
+        let serving = tokio::spawn(admit_serving::serve(port, face, async { drop(ended.await) }));
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request =
+            b"GET /api/v1/namespaces?watch=1 HTTP/1.1\r\nhost: h\r\nauthorization: Bearer t\r\n\r\n";
+        stream.write_all(request).await.unwrap();
+        let mut text = Vec::new();
+        while !String::from_utf8_lossy(&text).contains("\"ADDED\"") {
+            assert!(stream.read_buf(&mut text).await.unwrap() > 0, "{}", String::from_utf8_lossy(&text));
+        }
+        end.send(()).unwrap();
+        timeout(LIMITS.drain - Duration::from_secs(1), serving).await.unwrap().unwrap().unwrap();
+        stream.read_to_end(&mut text).await.unwrap();
+        assert!(text.ends_with(b"0\r\n\r\n"), "it ended in words");
     }
 
     #[tokio::test]

@@ -48,23 +48,21 @@ impl<T> Listing<T> {
 }
 
 impl Listing<Kept> {
-    /// The text of the List document of a built-in kind; None where an object is stored in another form than it is listed.
-    fn text(&self, info: &ResourceInfo) -> Option<String> {
+    /// The text of the List document of a built-in kind, with a line break at its end; None where an object is stored in another form than it is listed.
+    fn text(&self, info: &ResourceInfo) -> Option<Vec<u8>> {
         let (version, metadata) = (info.api_version(), self.metadata(info));
         let types = beginning(info);
         let length: usize = self.items.iter().map(|kept| kept.object.text().len()).sum();
-        let mut text = String::with_capacity(length.saturating_add(1024));
-        text.push('{');
-        text.push_str(&type_members(&info.list_kind, &version));
-        text.push_str(",\"metadata\":");
-        text.push_str(&metadata.to_string());
-        text.push_str(",\"items\":[");
+        let mut text = Vec::with_capacity(length.saturating_add(1024));
+        let head =
+            format!("{{{},\"metadata\":{metadata},\"items\":[", type_members(&info.list_kind, &version));
+        text.extend_from_slice(head.as_bytes());
         for (place, kept) in self.items.iter().enumerate() {
             let members = kept.object.text().strip_prefix(types.as_bytes())?;
-            text.push_str(if place > 0 { ",{" } else { "{" });
-            text.push_str(std::str::from_utf8(members).ok()?);
+            text.extend_from_slice(if place > 0 { b",{" } else { b"{" });
+            text.extend_from_slice(members);
         }
-        text.push_str("]}");
+        text.extend_from_slice(b"]}\n");
         Some(text)
     }
 }
@@ -162,7 +160,7 @@ impl Registry {
     ///
     /// # Errors
     /// As [`Self::list`].
-    pub(crate) fn list_text(&self, call: &Call, options: &ListOptions) -> Result<Option<String>, Refusal> {
+    pub(crate) fn list_text(&self, call: &Call, options: &ListOptions) -> Result<Option<Vec<u8>>, Refusal> {
         if !storage_version::is_read_as_stored(call) {
             return Ok(None);
         }

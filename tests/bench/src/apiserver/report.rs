@@ -1,0 +1,110 @@
+//! The figures with their bars, and how they are written.
+
+use std::io::{self, Write as _};
+
+use serde_json::{Value, json};
+
+use crate::Trouble;
+
+/// What a figure is held to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bar {
+    /// It is told, and held to nothing.
+    None,
+    /// No more than this.
+    Most(f64),
+    /// No less than so many times upstream's, where upstream is measured in the same run.
+    Times(f64),
+}
+
+#[derive(Debug)]
+struct Figure {
+    name: &'static str,
+    unit: &'static str,
+    bar: Bar,
+    /// By who was measured.
+    values: Vec<(&'static str, f64)>,
+}
+
+impl Figure {
+    fn of(&self, who: &str) -> Option<f64> {
+        self.values.iter().find(|(name, _)| *name == who).map(|(_, value)| *value)
+    }
+
+    /// Whether ours is as it should be; none where that cannot be said.
+    fn holds(&self) -> Option<bool> {
+        let ours = self.of("ours")?;
+        match self.bar {
+            Bar::None => None,
+            Bar::Most(most) => Some(ours <= most),
+            Bar::Times(times) => Some(ours >= times * self.of("upstream")?),
+        }
+    }
+
+    fn bar(&self) -> String {
+        match self.bar {
+            Bar::None => String::new(),
+            Bar::Most(most) => format!("at most {most}"),
+            Bar::Times(times) => format!("at least {times} × upstream"),
+        }
+    }
+}
+
+/// Everything that was measured.
+#[derive(Debug, Default)]
+pub(crate) struct Report(Vec<Figure>);
+
+impl Report {
+    pub(crate) fn add(
+        &mut self,
+        who: &'static str,
+        (name, unit): (&'static str, &'static str),
+        bar: Bar,
+        value: f64,
+    ) {
+        match self.0.iter_mut().find(|figure| figure.name == name) {
+            Some(figure) => figure.values.push((who, value)),
+            None => self.0.push(Figure { name, unit, bar, values: vec![(who, value)] }),
+        }
+    }
+
+    /// Whether nothing is known to miss its bar.
+    pub(crate) fn held(&self) -> bool {
+        self.0.iter().all(|figure| figure.holds() != Some(false))
+    }
+
+    pub(crate) fn print(&self, as_json: bool) -> Result<(), Trouble> {
+        let mut out = io::stdout().lock();
+        if as_json {
+            let rows: Vec<Value> = self.0.iter().map(row).collect();
+            writeln!(out, "{}", Value::from(rows))?;
+            return Ok(());
+        }
+        for figure in &self.0 {
+            let values = figure.values.iter().map(|(who, value)| format!("{who} {}", rounded(*value)));
+            let ours = figure.of("ours");
+            let others = figure.values.iter().filter(|(who, _)| *who != "ours");
+            let ratios = others.filter_map(|(who, value)| Some(format!("{:.2} × {who}", ours? / value)));
+            let told: Vec<String> = values.chain(ratios).collect();
+            let verdict = match figure.holds() {
+                Some(true) => "held",
+                Some(false) => "MISSED",
+                None if matches!(figure.bar, Bar::None) => "",
+                None => "NOT COMPARED",
+            };
+            let (name, unit, bar) = (figure.name, figure.unit, figure.bar());
+            writeln!(out, "{name:<34} {unit:<10} {:<60} {bar:<24} {verdict}", told.join("  "))?;
+        }
+        Ok(())
+    }
+}
+
+fn row(figure: &Figure) -> Value {
+    let values: serde_json::Map<String, Value> =
+        figure.values.iter().map(|(who, value)| ((*who).to_owned(), json!(value))).collect();
+    json!({"name": figure.name, "unit": figure.unit, "bar": figure.bar(), "values": values, "held": figure.holds()})
+}
+
+fn rounded(value: f64) -> String {
+    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.3}") }
+}
