@@ -46,7 +46,7 @@
 //! | `admission` | which writes are let in, and what webhooks make of them | call, callout, conversion, identity, interrupt, object, objects, resources, served, status, store |
 //! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, authentication, authorization, builtin, call, cel_types, clock, codec, conversion, discovery, emptied, housekeeping, identity, interrupt, kinds, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
 //! | `flowcontrol` | how much is done at a time, by user and in all | identity, interrupt, status |
-//! | `server` | what all requests share, and how it starts | admission, authentication, call, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, object, openapi, registry, status, store, warning |
+//! | `server` | what all requests share, and how it starts | admission, authentication, authorization, call, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, object, openapi, registry, status, store, warning |
 //! | `http` | paths, bodies, answers and connections | authorization, builtin, call, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, object, registry, resources, server, status, table, warning |
 
 mod admission;

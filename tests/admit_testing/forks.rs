@@ -112,6 +112,7 @@ fn the_first_write_to_a_resource_copies_no_object() {
     let origin = runtime.block_on(warmed::cluster(0, OBJECTS));
     let held: u64 = 500 * OBJECTS as u64;
     let fork = runtime.block_on(origin.fork());
+    let _entered = runtime.enter();
     let maps = maps(&fork.client());
     let first = measure(|| {
         runtime.block_on(maps.delete("object-0", &DeleteParams::default())).unwrap();

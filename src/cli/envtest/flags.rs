@@ -107,7 +107,7 @@ impl Program {
         let args = self.flags.iter().map(|flag| {
             let arg = Arg::new(flag.name).long(flag.name).help(flag.help).action(ArgAction::Append);
             if flag.value.is_empty() {
-                arg.num_args(0..=1).require_equals(true).default_missing_value("true")
+                arg.num_args(0..=1).value_name("BOOL").require_equals(true).default_missing_value("true")
             } else {
                 arg.num_args(1).value_name(flag.value).allow_hyphen_values(true)
             }

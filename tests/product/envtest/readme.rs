@@ -29,7 +29,12 @@ fn the_readme_prints_what_it_says() {
             .output()
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success(), "$ {}\n{text}{}", step.command, String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "$ {}\n{text}{}",
+            step.command,
+            String::from_utf8_lossy(&output.stderr)
+        );
         for expected in &step.prints {
             let printed = text.lines().any(|line| tour::matches(expected, line));
             assert!(printed, "$ {}\nshould print: {expected}\nprinted:\n{text}", step.command);

@@ -67,10 +67,11 @@ impl Asked {
                 .parse()
                 .map_err(|error| Fault::usage(format!("--service-cluster-ip-range: `{text}`: {error}")))?,
         };
+        let builder = decided(&given, program)?;
         Ok(Self {
             listen: SocketAddr::new(bind, port),
             etcd: etcd(&given)?,
-            builder: decided(&given, program)?,
+            builder,
             advertised,
             range,
             given,
