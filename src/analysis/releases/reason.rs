@@ -8,7 +8,8 @@ use super::{Release, facts};
 
 /// What kind of refusal a server's words are.
 pub(super) fn cause(message: &str) -> Cause {
-    if message.contains("exceeds budget") { Cause::TooCostly } else { Cause::Refused }
+    let is_of_cost = ["exceeds budget", "exceeding cost limit"].iter().any(|words| message.contains(words));
+    if is_of_cost { Cause::TooCostly } else { Cause::Refused }
 }
 
 /// From which release on, after this one, there is what the words say is missing.
