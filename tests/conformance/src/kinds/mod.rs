@@ -100,6 +100,11 @@ fn not_run(corpus: &str, part: &str) {
     let _ = writeln!(io::stderr(), "conformance: {corpus}: {part}: no runner for rows of this form yet");
 }
 
+/// Says which test runs a part of a corpus that takes the whole program.
+fn run_elsewhere(corpus: &str, part: &str, test: &str) {
+    let _ = writeln!(io::stderr(), "conformance: {corpus}: {part}: run with the program, by {test}");
+}
+
 /// Whether the folder holds sequences whose steps have this member.
 fn has_step_with(folder: &Folder, member: &str) -> bool {
     folder.rows_with(&["name", "steps"]).any(|sequence| sequence["steps"][0].get(member).is_some())

@@ -35,6 +35,9 @@ pub(super) struct Rows<'f> {
     wire: bool,
 }
 
+/// The test that asks `admit serve` through a server as its webhook.
+const SERVED: &str = "cargo test -p admit --test product -- serve::native::recorded";
+
 /// A server takes a moment to come up as recorded: rows that are asked of one.
 const ROWS_OF_A_SERVER: usize = 1_000;
 
@@ -64,6 +67,10 @@ impl<'f> Rows<'f> {
                 before.extend(manifests(folder));
             }
             "features" => {}
+            "serve-webhook" => {
+                super::super::run_elsewhere(&folder.name, &file.name, SERVED);
+                return None;
+            }
             other => {
                 super::super::not_run(&folder.name, other);
                 return None;
