@@ -47,7 +47,9 @@ metadata: {name: m}
         "a.yaml:14:5: spec.validations[1].expression: Invalid value: \"'text'\": must evaluate to bool but got string",
         "a.yaml:19:1: spec.policyName: Required value",
         "a.yaml:19:8: spec.validationActions: Invalid value: [\"Deny\",\"Warn\"]: must not contain both",
-        "a.yaml:21:1: m: MutatingAdmissionPolicy is not supported",
+        "a.yaml:21:1: spec.matchConstraints: Required value",
+        "a.yaml:21:1: spec.mutations: Required value: mutations must contain at least one item",
+        "a.yaml:21:1: spec.reinvocationPolicy: Required value",
     ];
     assert_eq!(found.len(), expected.len(), "{found:#?}");
     for (found, expected) in found.iter().zip(expected) {

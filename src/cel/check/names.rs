@@ -7,8 +7,7 @@ use crate::library::functions::Function;
 use crate::library::messages::Message;
 use crate::library::{Functions, Version, messages};
 use crate::syntax::{Ast, Expr, ExprId};
-use crate::types::{Type, parse_type};
-use crate::value::PATCH;
+use crate::types::{PATCH, Type, parse_type};
 
 /// What an expression may name.
 #[derive(Clone, Copy, Debug)]

@@ -12,6 +12,9 @@ pub use display::runtime_name;
 pub use parse::parse_type;
 pub(crate) use parse::{TypeNames, parse_type_of, split_arguments};
 
+/// The name of the type of a JSON patch's operations, which mutations make.
+pub(crate) const PATCH: &str = "JSONPatch";
+
 /// A CEL type.
 ///
 /// ```

@@ -3,10 +3,7 @@
 use bumpalo::Bump;
 
 use super::{EvalError, Value};
-use crate::types::{Type, runtime_name};
-
-/// The type of a JSON patch's operations.
-pub(crate) const PATCH: &str = "JSONPatch";
+use crate::types::{PATCH, Type, runtime_name};
 
 /// An object of a type that only its name tells from others, with the fields that were set.
 #[derive(Clone, Copy, Debug)]

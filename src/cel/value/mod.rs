@@ -45,7 +45,6 @@ pub use entries::Indexed;
 pub use error::EvalError;
 pub use list::List;
 pub use made::Made;
-pub(crate) use made::PATCH;
 pub(crate) use map::object_field;
 pub use map::{HostMap, Map};
 pub(crate) use members::Identity;

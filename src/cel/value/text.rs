@@ -84,7 +84,7 @@ impl Opaque<'_> {
             Self::Semver(_) => "cel.Semver",
             Self::Format(_) => "cel.Format",
             Self::Authorization(_) | Self::Empty => "ref.Val",
-            Self::Made(made) if made.type_name() == super::PATCH => "*mutation.JSONPatchVal",
+            Self::Made(made) if made.type_name() == crate::types::PATCH => "*mutation.JSONPatchVal",
             Self::Made(_) => "*dynamic.ObjectVal",
         }
     }

@@ -65,7 +65,7 @@ mod tests {
             "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
             "labels": {"type": "object", "additionalProperties": {"type": "string"}},
             "whole": {"type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": {"type": "integer"}}}});
-        let parsed = parse(&schema).unwrap();
+        let parsed = parse(&schema, &crate::read::path::Path::Nil).unwrap();
         assert_eq!(outline(&parsed), schema);
     }
 }

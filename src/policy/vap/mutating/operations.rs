@@ -2,6 +2,8 @@
 //! (`gopkg.in/evanphx/json-patch.v4`).
 
 use admit_apimachinery::go;
+use admit_cel::{List, Opaque, Value as Cel};
+use bumpalo::Bump;
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{
     AddOperation, CopyOperation, MoveOperation, PatchOperation, RemoveOperation, ReplaceOperation,
@@ -9,6 +11,7 @@ use json_patch::{
 };
 use serde_json::Value;
 
+use super::made;
 use crate::patch::{PatchError, PatchErrorKind, Replacing, patched};
 
 /// An operation as an expression makes it.
@@ -69,6 +72,34 @@ fn refused(
 }
 
 impl Operation {
+    /// Those of a list that an expression made.
+    ///
+    /// # Errors
+    /// For an item that is none, and a value that is no JSON.
+    pub(super) fn all<'a>(list: List<'a>, arena: &'a Bump) -> Result<Vec<Self>, String> {
+        let mut operations = Vec::with_capacity(list.len());
+        for item in list.iter() {
+            let Cel::Opaque(Opaque::Made(made)) = item else {
+                let ty = admit_cel::runtime_type::name_of(&item);
+                return Err(format!(
+                    "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch, got element of {ty}"
+                ));
+            };
+            let text = |field: &str| match made.get(field) {
+                Some(Cel::String(text)) => text.to_owned(),
+                _ => String::new(),
+            };
+            let value = made.get("value").map(|value| made::value(&value, arena)).transpose()?;
+            operations.push(Self {
+                op: text("op"),
+                path: text("path"),
+                from: text("from"),
+                value: value.unwrap_or_default(),
+            });
+        }
+        Ok(operations)
+    }
+
     fn decoded(&self) -> Result<PatchOperation, String> {
         let Self { op, path, from, value } = self;
         let missing =

@@ -292,7 +292,7 @@ mod tests {
     fn other_policies_make_nothing() {
         let document =
             json!({"metadata": {"name": "p"}, "spec": {"validations": [{"expression": "Object{} == 1"}]}});
-        let errors = super::super::Policy::compile(&document).err().unwrap_or_default();
+        let errors = crate::vap::Policy::compile(&document).err().unwrap_or_default();
         assert!(errors.iter().any(|error| error.detail.contains("undeclared reference to 'Object'")));
     }
 }

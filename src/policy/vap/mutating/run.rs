@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use admit_cel::{List, Node, Opaque, Value as Cel};
+use admit_cel::{Node, Opaque, Value as Cel};
 use bumpalo::Bump;
 use serde_json::Value;
 
@@ -330,7 +330,7 @@ impl<'r> Run<'r> {
                 schemas.settled(&version.kind, merged, false)
             }
             (Patch::Operations, Cel::List(list)) => {
-                let operations = operations(list, &arena).map_err(failed)?;
+                let operations = Operation::all(list, &arena).map_err(failed)?;
                 let patched = operations::applied(object, &operations);
                 match patched.map_err(|why| failed(format!("JSON Patch: {why}")))? {
                     Some(patched) => schemas.settled(&version.kind, patched, true),
@@ -434,28 +434,4 @@ fn key(invocation: &Invocation<'_>) -> Key {
     let param = invocation.param.as_deref();
     let param = param.map(|param| (text(param, "namespace"), text(param, "name")));
     (invocation.policy.common().name.to_string(), invocation.binding.name.to_string(), param)
-}
-
-fn operations<'a>(list: List<'a>, arena: &'a Bump) -> Result<Vec<Operation>, String> {
-    let mut operations = Vec::with_capacity(list.len());
-    for item in list.iter() {
-        let Cel::Opaque(Opaque::Made(made)) = item else {
-            let ty = admit_cel::runtime_type::name_of(&item);
-            return Err(format!(
-                "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch, got element of {ty}"
-            ));
-        };
-        let text = |field: &str| match made.get(field) {
-            Some(Cel::String(text)) => text.to_owned(),
-            _ => String::new(),
-        };
-        let value = made.get("value").map(|value| made::value(&value, arena)).transpose()?;
-        operations.push(Operation {
-            op: text("op"),
-            path: text("path"),
-            from: text("from"),
-            value: value.unwrap_or_default(),
-        });
-    }
-    Ok(operations)
 }
