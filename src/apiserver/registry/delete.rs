@@ -48,7 +48,8 @@ impl Registry {
         let key = call.key(name);
         warn_of_orphans(call, options);
         for _ in 0..ATTEMPTS {
-            let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
+            let live = self.store.latest_once(&key);
+            let live = live.ok_or_else(|| Refusal::not_found(&call.info, name))?;
             preconditions(call, name, &live.object, options)?;
             let old = self.shown(call, Arc::clone(&live.object)).await?;
             let review = Review::delete(call, told, &old, options);

@@ -266,13 +266,13 @@ impl Shared {
             revision,
             kind: EventKind::Deleted,
             namespace: key.namespace.clone(),
-            object: Arc::clone(&packed),
+            object: packed,
             previous: previous.map(|kept| kept.object),
         };
         core.record(key, event, self.published());
         submit(revision);
         drop(core);
-        self.recent.keep(&packed, &last);
+        // Nobody reads it again but watchers, who take its text: it is not to drive out what others read.
         Ok(Stored { revision, object: last })
     }
 

@@ -227,6 +227,12 @@ impl Store {
         self.shared.get(key, Revision::MAX)
     }
 
+    /// Like [`Self::latest`], for a writer after whom nobody reads the object: its values are kept for nobody.
+    #[must_use]
+    pub(crate) fn latest_once(&self, key: &Key) -> Option<Stored> {
+        self.shared.kept(key, Revision::MAX).map(|kept| kept.stored())
+    }
+
     /// Objects in order of namespace and name. `take` decides on each whether it belongs to the page, and the page
     /// ends when `limit` objects were taken (0: no limit).
     ///
