@@ -320,8 +320,10 @@ impl<'r> Run<'r> {
         match (mutation.patch, value) {
             (Patch::Object, Cel::Opaque(Opaque::Made(set))) => {
                 let mut set = made::object(set, &arena).map_err(failed)?;
-                for field in ["apiVersion", "kind"] {
-                    set[field] = object[field].clone();
+                if let Some(fields) = set.as_object_mut() {
+                    for field in ["apiVersion", "kind"] {
+                        fields.insert(field.to_owned(), object.get(field).cloned().unwrap_or_default());
+                    }
                 }
                 let merged = schemas.merged(&version.kind, object, &set).map_err(|why| match why {
                     Unmade::Failed(why) => Unmade::Failed(format!("error applying patch: {why}")),
