@@ -94,7 +94,7 @@ impl Program {
             return Ok(());
         }
         let is_meant = |known: &&str| name == *known || known.ends_with('-') && name.starts_with(known);
-        match self.not_built.iter().find(|refused| refused.names.iter().any(|known| is_meant(&known))) {
+        match self.not_built.iter().find(|refused| refused.names.iter().any(is_meant)) {
             Some(refused) => Err(Fault::usage(format!(
                 "--{name} is a flag of {} that this program does not have when it stands in for it: {}",
                 self.name, refused.instead
