@@ -72,6 +72,10 @@ pub(crate) struct Strategy {
     pub(crate) prepare_status: Option<fn(&mut Value, &Value, &Clock)>,
     /// As `prepare_update`, for an object whose approval was written.
     pub(crate) prepare_approval: Option<fn(&mut Value, &Value, &Clock)>,
+    /// How many seconds the deletion of the object takes, given how many were asked for; none where it is left out.
+    pub(crate) grace_period: Option<fn(&Value, Option<i64>) -> i64>,
+    /// What is read of a stored object that is not stored.
+    pub(crate) reading: Option<Reading>,
     /// Members of the object that nobody comes to own by writing it: the server resets them in changes.
     pub(crate) unowned: &'static [&'static str],
     /// What is wrong with a name, given the object, the name (or the prefix of one that is to be made) and whether it is
@@ -92,6 +96,15 @@ pub(crate) struct Strategy {
     pub(crate) warnings: Option<Warnings>,
 }
 
+/// Fields that are read and not stored.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading {
+    /// Whether a stored object is read with other fields than it is stored with.
+    pub(crate) differs: fn(&Value) -> bool,
+    /// Fills these in.
+    pub(crate) read: fn(&mut Value),
+}
+
 impl Strategy {
     /// A kind of which nothing is known beyond its schema.
     pub(crate) const PLAIN: Self = Self {
@@ -102,6 +115,8 @@ impl Strategy {
         prepare_update: None,
         prepare_status: None,
         prepare_approval: None,
+        grace_period: None,
+        reading: None,
         unowned: &[],
         name: None,
         validate: None,

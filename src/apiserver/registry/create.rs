@@ -75,7 +75,7 @@ impl Registry {
         if let Some(warning) = metadata::dedup_owners(&mut object) {
             call.warnings.add(warning);
         }
-        let shares_labels = kinds::shares_labels(&call.info, &object);
+        let is_read_otherwise = kinds::reads_otherwise(&call.info, &object);
         kinds::default(call, &mut object);
         if ownership == Ownership::Tracked {
             object = self.tracked(call, None, object, options).await?;
@@ -90,8 +90,8 @@ impl Registry {
             object::set_field(&mut object, "status", storage_version::empty_status(&call.info));
         }
         kinds::prepare_create(call, &mut object);
-        if shares_labels {
-            kinds::share_labels(&mut object);
+        if is_read_otherwise {
+            kinds::read_anew(&call.info, &mut object);
         }
         kinds::refuse_create(call, &object)?;
         let allotment = self.allot(call, &mut object, None, options.dry_run)?;

@@ -2,20 +2,67 @@
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kinds::Strategy;
 use crate::kinds::field::Field;
+use crate::kinds::shared::defaults::set_absent;
 use crate::kinds::shared::internal::shown;
-use crate::kinds::shared::{int_or_percent, pod_template, replicas, selection, workload};
+use crate::kinds::shared::{int_or_percent, pod_spec, pod_template, replicas, selection, workload};
+use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "DaemonSet",
+    default: Some(|_, object| default(object)),
+    prepare_create: Some(prepare_create),
+    prepare_update: Some(prepare_update),
+    prepare_status: Some(|set, old, _| prepare_update(set, old)),
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
     ..Strategy::PLAIN
 };
+
+fn default(set: &mut Value) {
+    // Whoever sends a DaemonSet owns the annotation.
+    if generation(set).is_none() {
+        show_generation(set, 0);
+    }
+    let spec = &mut set["spec"];
+    set_absent(spec, &[("revisionHistoryLimit", json!(10))]);
+    let strategy = &mut spec["updateStrategy"];
+    set_absent(strategy, &[("type", json!("RollingUpdate"))]);
+    if strategy["type"] == "RollingUpdate" {
+        let rolling = &mut strategy["rollingUpdate"];
+        set_absent(rolling, &[("maxUnavailable", json!(1)), ("maxSurge", json!(0))]);
+    }
+    pod_spec::defaults::fill(&mut spec["template"]["spec"]);
+}
+
+/// How often the template was changed, which `apps/v1` shows as an annotation.
+const GENERATION: &str = "deprecated.daemonset.template.generation";
+
+fn prepare_create(set: &mut Value) {
+    let given = generation(set).unwrap_or_default();
+    show_generation(set, given.max(1));
+}
+
+/// Counts changes of the template, whatever the client says.
+fn prepare_update(set: &mut Value, old: &Value) {
+    let before = generation(old).unwrap_or(1);
+    let changed = set.pointer(super::TEMPLATE) != old.pointer(super::TEMPLATE);
+    show_generation(set, if changed { before.saturating_add(1) } else { before });
+}
+
+fn generation(set: &Value) -> Option<i64> {
+    set.pointer("/metadata/annotations")?.get(GENERATION)?.as_str()?.parse().ok()
+}
+
+fn show_generation(set: &mut Value, generation: i64) {
+    let annotations = object::member_mut(object::map_of(&mut set["metadata"]), "annotations");
+    annotations.insert(GENERATION.to_owned(), generation.to_string().into());
+    annotations.sort_keys();
+}
 
 fn validate(object: &Value, errors: &mut FieldErrors) {
     whole(object, None, errors);
@@ -87,9 +134,24 @@ fn validate_status(object: &Value, old: &Value, errors: &mut FieldErrors) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+
+    #[test]
+    fn the_generation_counts_changes_of_the_template() {
+        let mut set = json!({"metadata": {}, "spec": {"template": {"metadata": {"a": 1}}}});
+        default(&mut set);
+        assert_eq!(generation(&set), Some(0));
+        prepare_create(&mut set);
+        assert_eq!(generation(&set), Some(1));
+        let mut same = set.clone();
+        same["metadata"]["annotations"][GENERATION] = json!("7");
+        prepare_update(&mut same, &set);
+        assert_eq!(generation(&same), Some(1));
+        let mut changed = set.clone();
+        changed["spec"]["template"]["metadata"]["a"] = json!(2);
+        prepare_update(&mut changed, &set);
+        assert_eq!(generation(&changed), Some(2));
+    }
 
     #[test]
     fn pods_are_replaced_before_or_after_the_old_ones() {

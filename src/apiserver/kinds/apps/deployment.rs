@@ -2,20 +2,40 @@
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kinds::Strategy;
 use crate::kinds::field::Field;
+use crate::kinds::shared::defaults::set_absent;
 use crate::kinds::shared::internal::shown;
-use crate::kinds::shared::{int_or_percent, replicas};
+use crate::kinds::shared::{int_or_percent, pod_spec, replicas};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Deployment",
+    default: Some(|_, object| default(object)),
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
     ..Strategy::PLAIN
 };
+
+fn default(deployment: &mut Value) {
+    let spec = &mut deployment["spec"];
+    set_absent(
+        spec,
+        &[
+            ("replicas", json!(1)),
+            ("revisionHistoryLimit", json!(10)),
+            ("progressDeadlineSeconds", json!(600)),
+        ],
+    );
+    set_absent(&mut spec["strategy"], &[("type", json!("RollingUpdate"))]);
+    if spec["strategy"]["type"] == "RollingUpdate" {
+        let rolling = &mut spec["strategy"]["rollingUpdate"];
+        set_absent(rolling, &[("maxUnavailable", json!("25%")), ("maxSurge", json!("25%"))]);
+    }
+    pod_spec::defaults::fill(&mut spec["template"]["spec"]);
+}
 
 fn validate(object: &Value, errors: &mut FieldErrors) {
     whole(object, None, errors);
@@ -90,8 +110,6 @@ fn validate_status(object: &Value, old: &Value, errors: &mut FieldErrors) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn told(change: fn(&mut Value)) -> Vec<String> {

@@ -1,19 +1,26 @@
 //! ReplicaSet.
 
 use admit_apimachinery::findings::FieldErrors;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kinds::Strategy;
 use crate::kinds::field::Field;
-use crate::kinds::shared::replicas;
+use crate::kinds::shared::defaults::set_absent;
+use crate::kinds::shared::{pod_spec, replicas};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ReplicaSet",
+    default: Some(|_, object| default(object)),
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
     ..Strategy::PLAIN
 };
+
+fn default(set: &mut Value) {
+    set_absent(&mut set["spec"], &[("replicas", json!(1))]);
+    pod_spec::defaults::fill(&mut set["spec"]["template"]["spec"]);
+}
 
 fn validate(object: &Value, errors: &mut FieldErrors) {
     whole(object, None, errors);

@@ -2,21 +2,58 @@
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kinds::Strategy;
 use crate::kinds::core::persistent_volume_claim;
 use crate::kinds::field::Field;
+use crate::kinds::shared::defaults::{each, set_absent, set_empty};
 use crate::kinds::shared::internal::shown;
-use crate::kinds::shared::{int_or_percent, label_selector, pod_template, replicas, workload};
+use crate::kinds::shared::{int_or_percent, label_selector, pod_spec, pod_template, replicas, workload};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "StatefulSet",
+    default: Some(|_, object| default(object)),
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
     ..Strategy::PLAIN
 };
+
+fn default(set: &mut Value) {
+    let spec = &mut set["spec"];
+    set_absent(
+        spec,
+        &[
+            ("replicas", json!(1)),
+            ("podManagementPolicy", json!("OrderedReady")),
+            ("revisionHistoryLimit", json!(10)),
+            (
+                "persistentVolumeClaimRetentionPolicy",
+                json!({"whenDeleted": "Retain", "whenScaled": "Retain"}),
+            ),
+        ],
+    );
+    for part in ["whenDeleted", "whenScaled"] {
+        set_empty(&mut spec["persistentVolumeClaimRetentionPolicy"], part, json!("Retain"));
+    }
+    for claim in each(spec, "volumeClaimTemplates") {
+        set_absent(claim, &[("kind", json!("PersistentVolumeClaim")), ("apiVersion", json!("v1"))]);
+        set_absent(&mut claim["spec"], &[("volumeMode", json!("Filesystem"))]);
+        set_absent(&mut claim["status"], &[("phase", json!("Pending"))]);
+    }
+    let strategy = &mut spec["updateStrategy"];
+    if strategy.get("type").and_then(Value::as_str).is_none_or(str::is_empty) {
+        set_absent(strategy, &[("type", json!("RollingUpdate")), ("rollingUpdate", json!({}))]);
+    }
+    // Whoever names the type alone has no parameters of it.
+    if strategy["type"] == "RollingUpdate"
+        && let Some(rolling) = strategy.get_mut("rollingUpdate").filter(|rolling| rolling.is_object())
+    {
+        set_absent(rolling, &[("partition", json!(0))]);
+    }
+    pod_spec::defaults::fill(&mut spec["template"]["spec"]);
+}
 
 /// What a change may touch.
 const CHANGEABLE: [&str; 7] = [
@@ -150,8 +187,6 @@ fn validate_status(object: &Value, old: &Value, errors: &mut FieldErrors) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

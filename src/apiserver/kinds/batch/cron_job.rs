@@ -1,21 +1,39 @@
 //! CronJob.
 
 use admit_apimachinery::findings::FieldErrors;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{job_spec, schedule};
 use crate::kinds::Strategy;
 use crate::kinds::field::Field;
-use crate::kinds::shared::{replicas, workload};
+use crate::kinds::shared::defaults::set_absent;
+use crate::kinds::shared::{pod_spec, replicas, workload};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "CronJob",
+    default: Some(|_, object| default(object)),
     validate: Some(validate),
     validate_create: Some(validate_create),
     validate_update: Some(validate_update),
     ..Strategy::PLAIN
 };
+
+fn default(job: &mut Value) {
+    let spec = &mut job["spec"];
+    set_absent(
+        spec,
+        &[
+            ("concurrencyPolicy", json!("Allow")),
+            ("suspend", json!(false)),
+            ("successfulJobsHistoryLimit", json!(3)),
+            ("failedJobsHistoryLimit", json!(1)),
+        ],
+    );
+    let jobs = &mut spec["jobTemplate"]["spec"];
+    job_spec::default_conditions(jobs);
+    pod_spec::defaults::fill(&mut jobs["template"]["spec"]);
+}
 
 /// The names of Jobs have 11 more characters, and are host names.
 const LONGEST_NAME: usize = 52;
@@ -101,8 +119,6 @@ fn is_zone_part(part: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

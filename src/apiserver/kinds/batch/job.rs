@@ -6,20 +6,60 @@ use admit_apimachinery::names;
 use serde_json::{Map, Value, json};
 
 use super::{job_spec, job_status};
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
+use crate::kinds::shared::defaults::{set_absent, template_labels};
 use crate::kinds::shared::internal::shown;
-use crate::kinds::shared::{selection, workload};
+use crate::kinds::shared::{pod_spec, selection, workload};
+use crate::kinds::{Reading, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Job",
+    default: Some(|_, object| default(object)),
+    reading: Some(READING),
     prepare_create: Some(prepare_create),
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(job_status::validate),
     judged_as_new: true,
     ..Strategy::PLAIN
+};
+
+fn default(job: &mut Value) {
+    template_labels(job, TEMPLATE_LABELS);
+    let spec = &mut job["spec"];
+    let absent = |spec: &Value, field: &str| spec.get(field).is_none_or(Value::is_null);
+    if absent(spec, "completions") && absent(spec, "parallelism") {
+        set_absent(spec, &[("completions", json!(1))]);
+    }
+    let limit = if absent(spec, "backoffLimitPerIndex") { 6 } else { i32::MAX };
+    let replaced = if absent(spec, "podFailurePolicy") { "TerminatingOrFailed" } else { "Failed" };
+    set_absent(
+        spec,
+        &[
+            ("parallelism", json!(1)),
+            ("backoffLimit", json!(limit)),
+            ("manualSelector", json!(false)),
+            ("completionMode", json!("NonIndexed")),
+            ("suspend", json!(false)),
+            ("podReplacementPolicy", json!(replaced)),
+        ],
+    );
+    job_spec::default_conditions(spec);
+    // Either policy has to be named for a Job: validation refuses the default of pods.
+    pod_spec::defaults::fill(&mut spec["template"]["spec"]);
+}
+
+const TEMPLATE_LABELS: &str = "/spec/template/metadata/labels";
+
+/// A Job without labels is read as one with those of its template. It is stored without: a write of what was read is
+/// then a change.
+const READING: Reading = Reading {
+    differs: |job| job.pointer("/metadata/labels").is_none() && job.pointer(TEMPLATE_LABELS).is_some(),
+    read: |job| {
+        let labels = job.pointer(TEMPLATE_LABELS).cloned();
+        object::set_meta(job, "labels", labels);
+    },
 };
 
 const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";

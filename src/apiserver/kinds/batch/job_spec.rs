@@ -2,10 +2,11 @@
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::job_policies;
 use crate::kinds::field::Field;
+use crate::kinds::shared::defaults::{each, set_empty};
 use crate::kinds::shared::internal::shown;
 use crate::kinds::shared::{pod_template, replicas};
 
@@ -171,10 +172,16 @@ fn restarts(spec: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
+/// Conditions of pods by which a Job fails hold unless the contrary is asked for.
+pub(super) fn default_conditions(spec: &mut Value) {
+    let Some(policy) = spec.get_mut("podFailurePolicy") else { return };
+    for rule in each(policy, "rules") {
+        each(rule, "onPodConditions").for_each(|condition| set_empty(condition, "status", json!("True")));
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn told(change: fn(&mut Value)) -> Vec<String> {

@@ -12,7 +12,13 @@ use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Pod",
-    default: Some(|_, pod| read(pod)),
+    default: Some(|_, pod| {
+        pod_spec::defaults::fill(&mut pod["spec"]);
+        pod_spec::defaults::fill_pod(&mut pod["spec"]);
+        read(pod);
+    }),
+    prepare_create: Some(pod_status::begin),
+    grace_period: Some(pod_status::grace_period),
     prepare_status: Some(|pod, old, _| keep_quality(pod, old)),
     validate_create: Some(validate_create),
     validate_update: Some(validate_update),

@@ -6,7 +6,7 @@ use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
 use admit_apimachinery::names::NameRule;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::pod::annotation_changes;
 use crate::kinds::field::Field;
@@ -181,5 +181,48 @@ fn users(status: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
                 id.in_range(0, i64::from(i32::MAX), errors);
             }
         }
+    }
+}
+/// A new pod waits until a client writes another status: there is no scheduler and no kubelet here.
+pub(super) fn begin(pod: &mut Value) {
+    let quality = quality(pod);
+    pod["status"] = json!({"phase": "Pending", "qosClass": quality});
+}
+
+/// How many seconds the deletion of a pod takes. One that no node has, or that has ended, has nothing to wait for.
+pub(super) fn grace_period(pod: &Value, asked: Option<i64>) -> i64 {
+    let text = |path: &str| pod.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    if text("/spec/nodeName").is_empty() || matches!(text("/status/phase"), "Succeeded" | "Failed") {
+        return 0;
+    }
+    let own = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30);
+    let asked = asked.unwrap_or(own);
+    // A negative period means the shortest one that still lets the containers stop.
+    if asked < 0 { 1 } else { asked }
+}
+
+/// The class of a pod by what its containers ask for.
+fn quality(pod: &Value) -> &'static str {
+    let spec = &pod["spec"];
+    let listed = ["containers", "initContainers"].into_iter().filter_map(|list| spec.get(list)?.as_array());
+    // A pod that asks for resources as a whole is judged by them.
+    let as_whole = spec.pointer("/resources").and_then(Value::as_object).is_some_and(|own| !own.is_empty());
+    let containers: Vec<&Value> = if as_whole { vec![spec] } else { listed.flatten().collect() };
+    let part = |container: &Value, side: &str, name: &str| {
+        container.pointer(&format!("/resources/{side}/{name}")).cloned()
+    };
+    let mut any = false;
+    let mut all = !containers.is_empty();
+    for container in containers {
+        for name in ["cpu", "memory"] {
+            let (request, limit) = (part(container, "requests", name), part(container, "limits", name));
+            any |= request.is_some() || limit.is_some();
+            all &= limit.is_some() && (request.is_none() || request == limit);
+        }
+    }
+    match (any, all) {
+        (_, true) => "Guaranteed",
+        (true, false) => "Burstable",
+        (false, false) => "BestEffort",
     }
 }

@@ -9,11 +9,16 @@ use crate::kinds::shared::{pod_spec, pod_template};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "PodTemplate",
+    default: Some(|_, object| default(object)),
     validate: Some(|object, errors| validate(object, None, errors)),
     validate_update: Some(|object, old, errors| validate(object, Some(old), errors)),
     warnings: Some(warnings),
     ..Strategy::PLAIN
 };
+
+fn default(template: &mut Value) {
+    pod_spec::defaults::fill(&mut template["template"]["spec"]);
+}
 
 fn validate(object: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
     let old = old.and_then(|old| old.get("template"));

@@ -2,20 +2,38 @@
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::{self, NameRule};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::kinds::Strategy;
 use crate::kinds::field::Field;
-use crate::kinds::shared::{pod_template, replicas, workload};
+use crate::kinds::shared::defaults::template_labels;
+use crate::kinds::shared::{pod_spec, pod_template, replicas, workload};
+use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ReplicationController",
     name: Some(name_problems),
+    default: Some(|_, object| default(object)),
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
     ..Strategy::PLAIN
 };
+
+/// Without a selector it chooses the pods of its template, and without labels it has theirs.
+fn default(controller: &mut Value) {
+    let labels = controller.pointer("/spec/template/metadata/labels").and_then(Value::as_object);
+    if let Some(labels) = labels.filter(|labels| !labels.is_empty()).cloned() {
+        let spec = &mut controller["spec"];
+        if spec.get("selector").and_then(Value::as_object).is_none_or(Map::is_empty) {
+            object::set_field(spec, "selector", Some(labels.into()));
+        }
+        template_labels(controller, "/spec/template/metadata/labels");
+    }
+    if let Some(spec) = controller.pointer_mut("/spec/template/spec") {
+        pod_spec::defaults::fill(spec);
+    }
+}
 
 /// The longest name of an object.
 const LONGEST: usize = 253;

@@ -15,6 +15,21 @@ pub(crate) fn set_absent(value: &mut Value, defaults: &[(&str, Value)]) {
     }
 }
 
+/// The items of a list.
+pub(crate) fn each<'v>(value: &'v mut Value, field: &str) -> impl Iterator<Item = &'v mut Value> {
+    value.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// An object without labels of its own gets those of its template.
+pub(crate) fn template_labels(object: &mut Value, template: &str) {
+    let labels = object.pointer(template).and_then(Value::as_object).filter(|labels| !labels.is_empty());
+    if object::meta_map(object, "labels").next().is_none()
+        && let Some(labels) = labels.cloned()
+    {
+        object::set_meta(object, "labels", Some(labels.into()));
+    }
+}
+
 /// Sets a text that is not there, or empty.
 pub(crate) fn set_empty(value: &mut Value, field: &str, default: Value) {
     if value.get(field).and_then(Value::as_str).is_none_or(str::is_empty) {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::defaults::set_absent;
+use crate::kinds::shared::defaults::set_absent;
 use crate::resources::ResourceInfo;
 
 const TABLE: &str = include_str!("fixed_defaults.txt");

@@ -1,12 +1,8 @@
 //! Behaviour of single kinds: defaults, fields that the server sets at creation, immutable fields, deletion.
 
-mod daemon_set;
 mod defaults;
 mod fixed_defaults;
-mod job;
 mod namespace;
-mod pod;
-mod pod_defaults;
 mod repeated_validation;
 mod warnings;
 
@@ -18,7 +14,7 @@ use serde_json::Value;
 use super::create::has_generation;
 use crate::call::Call;
 use crate::kinds::shared::pod_spec;
-use crate::kinds::{Request, Strategy, strategy};
+use crate::kinds::{Reading, Request, Strategy, strategy};
 use crate::object;
 use crate::resources::{ResourceInfo, Subresource};
 use crate::status::{Cause, Causes, Refusal};
@@ -141,17 +137,6 @@ fn default_builtin(info: &ResourceInfo, object: &mut Value) {
     }
 }
 
-/// Whether the new object has its labels from its template, which is asked before defaults are filled in: what the
-/// server adds to one is in the other then.
-pub(super) fn shares_labels(info: &ResourceInfo, object: &Value) -> bool {
-    id(info) == ("batch", "Job") && job::reads_otherwise(object)
-}
-
-/// Gives the object the labels of its template.
-pub(super) fn share_labels(object: &mut Value) {
-    job::read(object);
-}
-
 /// Fills in a new object, after the metadata.
 pub(super) fn prepare_create(call: &Call, object: &mut Value) {
     if call.info.builtin {
@@ -168,8 +153,6 @@ pub(super) fn prepare_create(call: &Call, object: &mut Value) {
     }
     match id(&call.info) {
         ("", "Namespace") => namespace::prepare_create(object),
-        ("", "Pod") => pod::prepare_create(object),
-        ("apps", "DaemonSet") => daemon_set::prepare_create(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => super::crds::prepare_create(object),
         _ => {}
     }
@@ -190,7 +173,6 @@ pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
     }
     match id(&call.info) {
         ("", "Namespace") => namespace::prepare_update(call, object, old),
-        ("apps", "DaemonSet") => daemon_set::prepare_update(object, old),
         ("apiextensions.k8s.io", "CustomResourceDefinition") if call.subresource.is_none() => {
             super::crds::prepare_update(object, old);
         }
@@ -305,21 +287,34 @@ pub(super) fn warnings(call: &Call, object: &Value, old: Option<&Value>) {
     }
 }
 
+/// How objects of the kind are read, where that is not as they are stored.
+fn reading(info: &ResourceInfo) -> Option<Reading> {
+    strategy(info).and_then(|strategy| strategy.reading)
+}
+
 /// Fills in what is not stored, but read.
 pub(super) fn read(info: &ResourceInfo, object: &mut Value) {
-    if reads_otherwise(info, object) {
-        job::read(object);
+    if let Some(reading) = reading(info).filter(|reading| (reading.differs)(object)) {
+        (reading.read)(object);
     }
 }
 
-/// Whether what is read of the stored object is not all stored.
+/// Whether what is read of the stored object is not all stored. It is asked of a new object before defaults are filled in:
+/// what the server adds to the fields that are read from is in what is read then.
 pub(super) fn reads_otherwise(info: &ResourceInfo, stored: &Value) -> bool {
-    may_read_otherwise(info) && job::reads_otherwise(stored)
+    reading(info).is_some_and(|reading| (reading.differs)(stored))
+}
+
+/// Fills in what is read of the object, whether it differs or not.
+pub(super) fn read_anew(info: &ResourceInfo, object: &mut Value) {
+    if let Some(reading) = reading(info) {
+        (reading.read)(object);
+    }
 }
 
 /// Whether that can be so for an object of the kind.
 pub(super) fn may_read_otherwise(info: &ResourceInfo) -> bool {
-    id(info) == ("batch", "Job")
+    reading(info).is_some()
 }
 
 /// Whether a terminating object has nothing left to wait for.
@@ -333,7 +328,8 @@ pub(super) fn is_finished(info: &ResourceInfo, object: &Value) -> bool {
 
 /// How long a deletion waits, in seconds; None: at once, without asking.
 pub(super) fn grace_period(info: &ResourceInfo, object: &Value, asked: Option<i64>) -> i64 {
-    if id(info) == ("", "Pod") { pod::grace_period(object, asked) } else { 0 }
+    let own = strategy(info).and_then(|strategy| strategy.grace_period);
+    own.map_or(0, |grace_period| grace_period(object, asked))
 }
 
 /// Marks what DELETE marks beside the common metadata. Answers whether that was all: the kind ends in a way of its own.

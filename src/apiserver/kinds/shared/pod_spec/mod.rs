@@ -6,6 +6,7 @@ pub(crate) mod annotations;
 mod claims;
 mod container;
 mod containers;
+pub(crate) mod defaults;
 mod divisors;
 mod dns;
 mod env;

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::defaults::{each, set_absent};
+use crate::kinds::shared::defaults::{each, set_absent};
 use crate::kinds::shared::image;
 use crate::object;
 
@@ -13,11 +13,11 @@ const LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"]
 const POD_LEVEL: [&str; 2] = ["cpu", "memory"];
 
 /// What both pods and templates get.
-pub(super) fn pod_spec(spec: &mut Value, restart_policy: &str) {
+pub(crate) fn fill(spec: &mut Value) {
     set_absent(
         spec,
         &[
-            ("restartPolicy", restart_policy.into()),
+            ("restartPolicy", json!("Always")),
             ("terminationGracePeriodSeconds", json!(30)),
             ("dnsPolicy", json!("ClusterFirst")),
             ("securityContext", json!({})),
@@ -37,7 +37,7 @@ pub(super) fn pod_spec(spec: &mut Value, restart_policy: &str) {
 }
 
 /// What pods get and templates do not: limits are requests, too, unless those are told.
-pub(super) fn of_pod(spec: &mut Value) {
+pub(crate) fn fill_pod(spec: &mut Value) {
     set_absent(spec, &[("enableServiceLinks", json!(true))]);
     for list in ["containers", "initContainers"] {
         each(spec, list).for_each(|container| request_limits(container, |_| true));
