@@ -25,6 +25,12 @@ pub(crate) fn meta_str<'v>(object: &'v Value, field: &str) -> &'v str {
     object.get("metadata").and_then(|meta| meta.get(field)).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// An empty string where there is none.
+#[must_use]
+pub(crate) fn kind(object: &Value) -> &str {
+    object.get("kind").and_then(Value::as_str).unwrap_or_default()
+}
+
 #[must_use]
 pub(crate) fn name(object: &Value) -> &str {
     meta_str(object, "name")

@@ -1,4 +1,4 @@
-//! `netip.ParseAddr` and `netip.ParsePrefix`, with their errors.
+//! `netip.ParseAddr` and `netip.ParsePrefix`, with their errors, and what `net.SplitHostPort` takes.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -266,6 +266,15 @@ impl V6 {
         let octets = <[u8; 16]>::try_from(bytes)
             .map_err(|_| Problem { message: "address string too long", at: "" })?;
         Ok(Ipv6Addr::from(octets))
+    }
+}
+
+/// Whether `net.SplitHostPort` takes a text: `host:port`, `[::1]:port`, with anything for either.
+#[must_use]
+pub fn is_host_and_port(text: &str) -> bool {
+    match text.strip_prefix('[') {
+        Some(rest) => rest.split_once("]:").is_some_and(|(_, port)| !port.contains([':', '[', ']'])),
+        None => text.matches(':').count() == 1 && !text.contains(['[', ']']),
     }
 }
 

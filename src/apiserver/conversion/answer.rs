@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::counts::Failure;
 use super::restore::restored;
-use super::{ReviewVersion, kind_of, version_of};
+use super::{ReviewVersion, version_of};
 use crate::object;
 
 /// Why an answer is no review of a conversion that succeeded, in kube-apiserver's words.
@@ -72,7 +72,7 @@ impl Expected<'_> {
 
     /// Whether it is a review at all: what says nothing of its type is taken for the type that is expected.
     fn decoded(&self, review: &Value) -> Result<(), Unanswered> {
-        let (kind, api_version) = (kind_of(review), version_of(review));
+        let (kind, api_version) = (object::kind(review), version_of(review));
         let expected = self.version.api_version();
         let same =
             (api_version == expected || api_version.is_empty()) && matches!(kind, "ConversionReview" | "");
@@ -93,7 +93,7 @@ impl Expected<'_> {
 
     fn answered(&self, mut review: Value) -> Result<Vec<Value>, Unanswered> {
         let strict = self.version == ReviewVersion::V1;
-        let (api_version, kind) = (version_of(&review).to_owned(), kind_of(&review).to_owned());
+        let (api_version, kind) = (version_of(&review).to_owned(), object::kind(&review).to_owned());
         if strict && (api_version.is_empty() || kind.is_empty()) {
             let found = if api_version.contains('/') { api_version } else { format!("/{api_version}") };
             return Err(Unanswered::Untyped { expected: self.version.api_version(), found, kind });
@@ -128,14 +128,14 @@ impl Expected<'_> {
             true => wrong(format!("returned invalid object at index {at}: {why}")),
             false => wrong(format!("returned invalid converted object at index {at}: {why}")),
         };
-        if kind_of(&converted).is_empty() {
+        if object::kind(&converted).is_empty() {
             return Err(invalid(format!("Object 'Kind' is missing in '{}'", shortened(&converted))));
         }
         let (expected, found) = (self.api_version, version_of(&converted));
         if expected != found {
             return Err(invalid(format!("invalid groupVersion (expected {expected}, received {found})")));
         }
-        let (expected, found) = (kind_of(original), kind_of(&converted));
+        let (expected, found) = (object::kind(original), object::kind(&converted));
         if expected != found {
             return Err(invalid(format!("invalid kind (expected {expected}, received {found})")));
         }

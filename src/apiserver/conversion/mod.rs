@@ -33,6 +33,7 @@ pub(crate) use needed::Conversions;
 use self::answer::Expected;
 use self::counts::Failure;
 use crate::callout::{self, Callee};
+use crate::object;
 use crate::objects::Objects;
 use crate::status::Refusal;
 
@@ -227,13 +228,9 @@ pub(crate) fn version_of(object: &Value) -> &str {
     object.get("apiVersion").and_then(Value::as_str).unwrap_or_default()
 }
 
-fn kind_of(object: &Value) -> &str {
-    object.get("kind").and_then(Value::as_str).unwrap_or_default()
-}
-
 /// `example.com/v1, Kind=Cat`
 fn kind_text(object: &Value) -> String {
-    format!("{}, Kind={}", version_of(object), kind_of(object))
+    format!("{}, Kind={}", version_of(object), object::kind(object))
 }
 
 #[cfg(test)]

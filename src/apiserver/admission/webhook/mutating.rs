@@ -15,6 +15,7 @@ use super::hook::Hook;
 use super::{Outcome, Seen, ask, concerns, settle, stored_hooks};
 use crate::admission::{Cluster, Review};
 use crate::conversion::version_of;
+use crate::object;
 use crate::status::Refusal;
 
 /// Which webhooks see the object again because it changed after them.
@@ -139,15 +140,11 @@ impl Asking<'_> {
         let seen = seen.object.map(Cow::into_owned).unwrap_or_default();
         let other = version_of(&seen) != version_of(object);
         let made = patched(seen, patch, Replacing::Existing).map_err(|why| internal(&why))?;
-        let kind = GroupVersionKind::from_api_version(version_of(object), kind_of(object));
+        let kind = GroupVersionKind::from_api_version(version_of(object), object::kind(object));
         if !other || version_of(&made) == version_of(object) {
             return Ok(made);
         }
         let back = || review.host(self.cluster).convert(&made, &kind);
         conversions.provide(self.cluster, back).await.map_err(|why| internal(&why))
     }
-}
-
-fn kind_of(object: &Value) -> &str {
-    object.get("kind").and_then(Value::as_str).unwrap_or_default()
 }

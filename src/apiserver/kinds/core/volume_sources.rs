@@ -1,6 +1,7 @@
 //! Where a PersistentVolume comes from: one row for each kind of source, in the order in which kube-apiserver looks.
 
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::go;
 use admit_apimachinery::names;
 
 use crate::kinds::field::Field;
@@ -140,18 +141,11 @@ fn quobyte(source: &Field<'_>, _: &str, errors: &mut FieldErrors) {
     } else if tenant.text().len() > 64 {
         errors.add(|| tenant.required("must be a UUID and may not exceed a length of 64 characters"));
     } else {
-        for _ in registry.text().split(',').filter(|pair| !is_host_and_port(pair)) {
+        for _ in registry.text().split(',').filter(|pair| !go::netip::is_host_and_port(pair)) {
             errors.add(|| registry.invalid(PAIRS));
         }
     }
     given(&source.get("volume"), errors);
-}
-
-fn is_host_and_port(pair: &str) -> bool {
-    match pair.strip_prefix('[') {
-        Some(rest) => rest.split_once("]:").is_some_and(|(_, port)| !port.contains([':', '[', ']'])),
-        None => pair.matches(':').count() == 1 && !pair.contains(['[', ']']),
-    }
 }
 
 /// The three forms of names of initiators: `iqn.2015-02.example.com:test`, `eui.` and `naa.` with digits.

@@ -196,7 +196,7 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Caus
 
 fn causes(call: &Call, object: &Value, old: Option<&Value>) -> Causes {
     let status = call.subresource == Some(Subresource::Status);
-    if let Some(custom) = call.custom.as_ref().filter(|custom| kind_of(object) != custom.info.kind) {
+    if let Some(custom) = call.custom.as_ref().filter(|custom| object::kind(object) != custom.info.kind) {
         // An object of another kind is not looked at any further.
         return custom.validate(object, old, status, (&[], &call.warnings));
     }
@@ -253,14 +253,10 @@ fn add_new(causes: &mut Causes, found: Causes) {
 
 /// The refusal of an object for these causes; it names what kind the object says it is.
 pub(super) fn invalid(call: &Call, object: &Value, name: &str, causes: Causes) -> Refusal {
-    match kind_of(object) {
+    match object::kind(object) {
         kind if call.custom.is_some() => Refusal::invalid_kind(&call.info.group, kind, name, causes),
         _ => Refusal::invalid(&call.info, name, causes),
     }
-}
-
-fn kind_of(object: &Value) -> &str {
-    object.get("kind").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Warnings that the object deserves although it is accepted: of what it did not have before.

@@ -1,6 +1,7 @@
 //! Sources of volumes that are not made of keys or of what the pod says: storage of all kinds.
 
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::go;
 use admit_apimachinery::names::NameRule;
 use admit_apimachinery::quantity::Quantity;
 
@@ -114,18 +115,11 @@ pub(super) fn quobyte(source: &Field<'_>, errors: &mut FieldErrors) {
     } else if tenant.text().len() >= 65 {
         errors.add(|| tenant.required("must be a UUID and may not exceed a length of 64 characters"));
     } else {
-        for _ in registry.text().split(',').filter(|pair| !is_host_and_port(pair)) {
+        for _ in registry.text().split(',').filter(|pair| !go::netip::is_host_and_port(pair)) {
             errors.add(|| registry.invalid(PAIRS));
         }
     }
     required(source, &["volume"], errors);
-}
-
-fn is_host_and_port(pair: &str) -> bool {
-    match pair.strip_prefix('[') {
-        Some(rest) => rest.split_once("]:").is_some_and(|(_, port)| !port.contains([':', '[', ']'])),
-        None => pair.matches(':').count() == 1 && !pair.contains(['[', ']']),
-    }
 }
 
 pub(super) fn fibre_channel(source: &Field<'_>, errors: &mut FieldErrors) {
