@@ -15,7 +15,7 @@ pub(crate) use from_files::{MARK, file_of};
 pub(crate) use plugins::resource_quota as quota;
 pub use plugins::{AdmissionPlugins, PluginError};
 pub(crate) use policies::{
-    BINDINGS, MUTATING_BINDINGS, MUTATING_POLICIES, POLICIES, validate as validate_policy,
+    BINDINGS, MUTATING_BINDING_KEY, MUTATING_POLICY_KEY, POLICIES, validate as validate_policy,
 };
 pub(crate) use review::Review;
 

@@ -17,8 +17,8 @@ use crate::{interrupt, object};
 pub(crate) const POLICIES: &str = "validatingadmissionpolicies";
 pub(crate) const BINDINGS: &str = "validatingadmissionpolicybindings";
 /// The same of those that change objects.
-pub(crate) const MUTATING_POLICIES: &str = "mutatingadmissionpolicies";
-pub(crate) const MUTATING_BINDINGS: &str = "mutatingadmissionpolicybindings";
+pub(crate) const MUTATING_POLICY_KEY: &str = "mutatingadmissionpolicies";
+pub(crate) const MUTATING_BINDING_KEY: &str = "mutatingadmissionpolicybindings";
 
 #[derive(Debug, Default)]
 pub(crate) struct Policies {
@@ -28,7 +28,7 @@ pub(crate) struct Policies {
 impl Policies {
     /// Whether objects at this storage key are policies or bindings.
     pub(crate) fn concerns(storage_key: &str) -> bool {
-        [POLICIES, BINDINGS, MUTATING_POLICIES, MUTATING_BINDINGS].contains(&storage_key)
+        [POLICIES, BINDINGS, MUTATING_POLICY_KEY, MUTATING_BINDING_KEY].contains(&storage_key)
     }
 
     /// Drops the compiled policies, because stored ones have changed; the next write compiles them again.
@@ -110,7 +110,7 @@ impl Policies {
 fn compile(objects: &dyn Objects) -> PolicySet {
     let (policies, bindings) = from_files::decided_here(stored(objects, POLICIES), stored(objects, BINDINGS));
     let (mutating, mutating_bindings) =
-        from_files::decided_here(stored(objects, MUTATING_POLICIES), stored(objects, MUTATING_BINDINGS));
+        from_files::decided_here(stored(objects, MUTATING_POLICY_KEY), stored(objects, MUTATING_BINDING_KEY));
     PolicySet::new(
         policies.iter().filter_map(|policy| known(policy, Policy::compile_stored(policy))).collect(),
         bindings.iter().filter_map(|binding| known(binding, Binding::compile(binding))).collect(),

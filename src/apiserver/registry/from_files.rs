@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::Registry;
-use crate::admission::{BINDINGS, MARK, MUTATING_BINDINGS, MUTATING_POLICIES, POLICIES, file_of};
+use crate::admission::{BINDINGS, MARK, MUTATING_BINDING_KEY, MUTATING_POLICY_KEY, POLICIES, file_of};
 use crate::call::{Call, WriteOptions};
 use crate::codec::recheck;
 use crate::identity::Identity;
@@ -25,8 +25,8 @@ const VERSION: &str = "v1";
 const KINDS: [(&str, &str); 4] = [
     ("ValidatingAdmissionPolicy", POLICIES),
     ("ValidatingAdmissionPolicyBinding", BINDINGS),
-    ("MutatingAdmissionPolicy", MUTATING_POLICIES),
-    ("MutatingAdmissionPolicyBinding", MUTATING_BINDINGS),
+    ("MutatingAdmissionPolicy", MUTATING_POLICY_KEY),
+    ("MutatingAdmissionPolicyBinding", MUTATING_BINDING_KEY),
 ];
 /// Who owns their fields.
 const MANAGER: &str = "admit";

@@ -171,8 +171,13 @@ fn answer(
     let missed = if recording.is_some() { set.missed(&request, host, in_force) } else { Vec::new() };
     let object = request.object.as_ref().map(|object| object.value().into_owned());
     let again = case.expect.idempotent.then(|| {
-        let again = self::mutated(&request, (set, host), None, &in_force);
-        again.object.or_else(|| object.clone())
+        let mut again = request.clone();
+        if let Some(object) = self::mutated(&request, (set, host), None, &in_force).object {
+            again.object = Some(object.into());
+            // Both are compared as a server reads them; what it would refuse then is seen all the same.
+            taken(&mut again, host, None).ok();
+        }
+        again.object.map(|object| object.value().into_owned())
     });
     Answer { missed, object, again: again.flatten(), ..of_decision(&decision, checked) }
 }
