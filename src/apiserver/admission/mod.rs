@@ -31,9 +31,7 @@ use crate::resources::ResourceInfo;
 use crate::served::ScalePaths;
 use crate::status::Refusal;
 
-use self::plugins::{
-    MUTATING_POLICIES, MUTATING_WEBHOOKS, Request, VALIDATING_POLICIES, VALIDATING_WEBHOOKS,
-};
+use self::plugins::{MUTATING_WEBHOOKS, Request, VALIDATING_POLICIES, VALIDATING_WEBHOOKS};
 use self::policies::Policies;
 
 /// The state of admission beside the registry.
@@ -173,7 +171,7 @@ impl Admission {
         review: &Review<'_>,
         again: &mut Again,
     ) -> Result<Option<Value>, Refusal> {
-        let by_policies = if self.plugins.is_enabled(MUTATING_POLICIES) {
+        let by_policies = if self.plugins.is_enabled(plugins::MUTATING_POLICIES) {
             self.policies.mutate(cluster, review, &mut again.policies).await?
         } else {
             None

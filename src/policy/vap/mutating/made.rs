@@ -49,7 +49,9 @@ fn plain<'a>(value: &Value<'a>, arena: &'a Bump) -> Result<Json, String> {
         | Value::Timestamp(_) => value.to_json(arena).map_err(|error| error.to_string())?,
         Value::List(list) => {
             let items = (0..list.len()).filter_map(|at| list.try_get(arena, at).transpose());
-            items.map(|item| plain(&item.map_err(|error| told(&error))?, arena)).collect::<Result<_, String>>()?
+            items
+                .map(|item| plain(&item.map_err(|error| told(&error))?, arena))
+                .collect::<Result<_, String>>()?
         }
         Value::Map(map) => members(*map, arena, |name, value| Ok((name.to_owned(), plain(&value, arena)?)))?,
         Value::Optional(Some(inner)) => plain(inner, arena)?,
