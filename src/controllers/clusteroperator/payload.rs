@@ -116,7 +116,7 @@ pub enum PayloadError {
 
 /// Why a file of a payload has no text.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FileError {
+pub enum FileError {
     #[error("is a link out of the payload")]
     Link,
     #[error(transparent)]
@@ -219,7 +219,7 @@ fn text(folder: &Path, path: &Path) -> Result<String, FileError> {
 }
 
 /// The ClusterOperators in `texts`, which are given in order with the names of their files.
-pub(super) fn parse(
+pub fn parse(
     texts: impl Iterator<Item = (String, Result<String, FileError>)>,
     inclusion: &Inclusion,
 ) -> Payload {
