@@ -320,8 +320,11 @@ impl<'r> Run<'r> {
         match (mutation.patch, value) {
             (Patch::Object, Cel::Opaque(Opaque::Made(set))) => {
                 let mut set = made::object(set, &arena).map_err(failed)?;
+                // It is of the kind of the object, whatever it says.
                 for field in ["apiVersion", "kind"] {
-                    set[field] = object[field].clone();
+                    if let (Some(set), Some(own)) = (set.as_object_mut(), object.get(field)) {
+                        set.insert(field.to_owned(), own.clone());
+                    }
                 }
                 let merged = schemas.merged(&version.kind, object, &set).map_err(|why| match why {
                     Unmade::Failed(why) => Unmade::Failed(format!("error applying patch: {why}")),
