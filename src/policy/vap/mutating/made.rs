@@ -2,7 +2,7 @@
 //! an operation. The two convert differently, as in apiserver `pkg/cel/mutation`.
 
 use admit_apimachinery::go::{base64, quote};
-use admit_cel::{EvalError, Made, Map, Opaque, Value, runtime_type};
+use admit_cel::{Made, Map, Opaque, Value, runtime_type};
 use bumpalo::Bump;
 use serde_json::{Number, Value as Json};
 
@@ -50,7 +50,7 @@ fn plain<'a>(value: &Value<'a>, arena: &'a Bump) -> Result<Json, String> {
         Value::List(list) => {
             let items = (0..list.len()).filter_map(|at| list.try_get(arena, at).transpose());
             items
-                .map(|item| plain(&item.map_err(|error| told(&error))?, arena))
+                .map(|item| plain(&item.map_err(|error| error.to_string())?, arena))
                 .collect::<Result<_, String>>()?
         }
         Value::Map(map) => members(*map, arena, |name, value| Ok((name.to_owned(), plain(&value, arena)?)))?,
@@ -89,7 +89,9 @@ fn field<'a>(value: &Value<'a>, path: &mut String, arena: &'a Bump) -> Result<Js
         Value::List(list) => {
             let mut items = Vec::with_capacity(list.len());
             for at in 0..list.len() {
-                let Some(item) = list.try_get(arena, at).map_err(|error| told(&error))? else { continue };
+                let Some(item) = list.try_get(arena, at).map_err(|error| error.to_string())? else {
+                    continue;
+                };
                 path.push_str(&format!("[{at}]"));
                 items.push(field(&item, path, arena)?);
                 path.truncate(length);
@@ -154,7 +156,7 @@ fn members<'a>(
             let ty = runtime_type::name_of(&key);
             return Err(format!("map key {} is of type {ty}, not string", quote(&key.preview(64))));
         };
-        let Some(value) = map.try_get(arena, &key).map_err(|error| told(&error))? else { continue };
+        let Some(value) = map.try_get(arena, &key).map_err(|error| error.to_string())? else { continue };
         let (name, value) = member(name, value)?;
         set.insert(name, value);
     }
@@ -169,10 +171,6 @@ fn double(value: f64) -> Result<Json, String> {
         return Ok(Json::from(value as i64));
     }
     Number::from_f64(value).map(Json::Number).ok_or_else(|| format!("invalid number {value}"))
-}
-
-fn told(error: &EvalError) -> String {
-    error.to_string()
 }
 
 /// Objects below a field are named after it: `Object.spec` in `spec`.

@@ -320,9 +320,10 @@ impl<'r> Run<'r> {
         match (mutation.patch, value) {
             (Patch::Object, Cel::Opaque(Opaque::Made(set))) => {
                 let mut set = made::object(set, &arena).map_err(failed)?;
-                if let Some(fields) = set.as_object_mut() {
-                    for field in ["apiVersion", "kind"] {
-                        fields.insert(field.to_owned(), object.get(field).cloned().unwrap_or_default());
+                // It is of the kind of the object, whatever it says.
+                for field in ["apiVersion", "kind"] {
+                    if let (Some(set), Some(own)) = (set.as_object_mut(), object.get(field)) {
+                        set.insert(field.to_owned(), own.clone());
                     }
                 }
                 let merged = schemas.merged(&version.kind, object, &set).map_err(|why| match why {
