@@ -182,7 +182,7 @@ mod tests {
         );
         assert!(
             unknown.contains(
-                "NamespaceLifecycle, PersistentVolumeClaimResize, PodSecurity, Priority, ResourceQuota, "
+                "NamespaceLifecycle, PersistentVolumeClaimResize, PodResizeValidator, PodSecurity, PodTopologyLabels, Priority, "
             ),
             "{unknown}"
         );
