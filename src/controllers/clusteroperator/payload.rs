@@ -5,6 +5,7 @@
 //! order of their names, then keys; of two manifests of one name the first counts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -116,7 +117,7 @@ pub enum PayloadError {
 
 /// Why a file of a payload has no text.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+enum FileError {
     #[error("is a link out of the payload")]
     Link,
     #[error(transparent)]
@@ -219,8 +220,8 @@ fn text(folder: &Path, path: &Path) -> Result<String, FileError> {
 }
 
 /// The ClusterOperators in `texts`, which are given in order with the names of their files.
-pub fn parse(
-    texts: impl Iterator<Item = (String, Result<String, FileError>)>,
+pub fn parse<E: Display>(
+    texts: impl Iterator<Item = (String, Result<String, E>)>,
     inclusion: &Inclusion,
 ) -> Payload {
     let mut payload = Payload::default();

@@ -1,13 +1,15 @@
 //! Which manifests of a payload count (CO §4).
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use admit::controllers::clusteroperator::payload::{Inclusion, Payload, Source, parse};
 
 use super::bench::manifest;
 
 fn parsed(files: &[(&str, &str)]) -> Payload {
-    let texts = files.iter().map(|(name, text)| ((*name).to_owned(), Ok((*text).to_owned())));
+    let texts =
+        files.iter().map(|(name, text)| ((*name).to_owned(), Ok::<_, Infallible>((*text).to_owned())));
     parse(texts, &Inclusion::default())
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use admit_policy::rbac::AccessRules;
+use admit_policy::{GroupVersionKind, Schemas, Unmade};
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
@@ -38,6 +39,25 @@ impl Cluster for Stored {
 
     fn access_rules(&self) -> Arc<AccessRules> {
         Authorization::default().rules(self)
+    }
+
+    fn schemas(&self) -> &dyn Schemas {
+        self
+    }
+}
+
+/// Plugins ask about no schema: there are no policies here that change objects.
+impl Schemas for Stored {
+    fn serves(&self, _: &GroupVersionKind) -> bool {
+        false
+    }
+
+    fn merged(&self, kind: &GroupVersionKind, _: &Value, _: &Value) -> Result<Value, Unmade> {
+        Err(Unmade::Failed(format!("{kind:?} has no schema here")))
+    }
+
+    fn settled(&self, kind: &GroupVersionKind, _: Value, _: bool) -> Result<Value, Unmade> {
+        Err(Unmade::Failed(format!("{kind:?} has no schema here")))
     }
 }
 

@@ -151,6 +151,7 @@ fn write_opaque(opaque: &Opaque<'_>) -> Json {
         Opaque::Format(format) => json!({"format": format.name}),
         Opaque::Empty => json!({"message": "google.protobuf.Empty"}),
         Opaque::Authorization(value) => json!({"authorization": format!("{value:?}")}),
+        Opaque::Made(value) => json!({"made": format!("{value:?}")}),
     }
 }
 
