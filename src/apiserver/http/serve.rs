@@ -53,11 +53,6 @@ impl Server {
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<(), ServeError> {
         let places = Arc::clone(self.connections());
-        // Watches would go on for as long as anybody waits for them.
-        let shutdown = async {
-            shutdown.await;
-            self.end_watches();
-        };
         serve_in(places, self.router(), listener, tls, shutdown).await
     }
 }

@@ -115,11 +115,17 @@ pub(super) fn respond(
     response
 }
 
-/// Returns when the server ends.
-async fn ended(ending: &mut watch::Receiver<bool>) {
-    if ending.wait_for(|ends| *ends).await.is_err() {
-        // Whoever could say so is gone: the life of the watch decides.
-        std::future::pending().await
+/// Returns when the server ends, or drains the port that the watch comes over.
+async fn ended(ending: &mut watch::Receiver<bool>, ticket: &Ticket) {
+    let server = async {
+        if ending.wait_for(|ends| *ends).await.is_err() {
+            // Whoever could say so is gone: the life of the watch decides.
+            std::future::pending().await
+        }
+    };
+    tokio::select! {
+        () = server => {}
+        () = ticket.leaves() => {}
     }
 }
 
@@ -136,7 +142,7 @@ impl State {
                     tokio::select! {
                         biased;
                         () = sleep_until(self.end) => return None,
-                        () = ended(&mut self.ending) => return None,
+                        () = ended(&mut self.ending, &self.ticket) => return None,
                         TooSlow = self.ticket.too_slow() => return Some(self.last_words()),
                         () = self.watching.convert(self.server.registry()) => {}
                     }
@@ -145,7 +151,7 @@ impl State {
                 let room = tokio::select! {
                     room = self.ticket.room(bytes.max(CHUNK)) => room,
                     () = sleep_until(self.end) => return None,
-                    () = ended(&mut self.ending) => return None,
+                    () = ended(&mut self.ending, &self.ticket) => return None,
                 };
                 let Ok(room) = room else { return Some(self.last_words()) };
                 let text = self.chunk();
@@ -162,8 +168,7 @@ impl State {
             tokio::select! {
                 biased;
                 () = sleep_until(self.end) => return None,
-                () = ended(&mut self.ending) => return None,
-                () = self.ticket.leaves() => return None,
+                () = ended(&mut self.ending, &self.ticket) => return None,
                 TooSlow = self.ticket.too_slow() => return Some(self.last_words()),
                 () = sleep_until(self.next_bookmark), if self.bookmarks => return Some(self.bookmark()),
                 () = self.watching.changed() => {}
