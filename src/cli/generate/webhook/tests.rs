@@ -230,3 +230,38 @@ fn custom_resources_are_sent_where_their_definitions_are_enforced() {
     }]);
     assert_eq!(configuration["webhooks"][0]["rules"], expected);
 }
+
+/// Policies that change objects are asked apart from those that judge them, and only where there are any with a binding.
+#[test]
+fn policies_that_change_objects_have_a_configuration_of_their_own() {
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": "m"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule(PODS)]}, "reinvocationPolicy": "Never",
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}],
+        },
+    });
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": "m"}, "spec": {"policyName": "m"},
+    });
+    let configured = |documents: &[&Value]| {
+        let mut builder = PolicySet::builder();
+        for document in documents {
+            builder.add(document).unwrap();
+        }
+        let set = builder.finish();
+        (configuration(&set, &callee(true)), mutating_configuration(&set, &callee(true)))
+    };
+    assert_eq!(configured(&[]).1, None);
+    assert_eq!(configured(&[&policy]).1, None, "a policy without a binding has no effect");
+    let (validating, mutating) = configured(&[&policy, &binding]);
+    assert_eq!(validating["webhooks"], json!([]), "it judges nothing");
+    let webhook = &mutating.unwrap()["webhooks"][0];
+    assert_eq!(webhook["clientConfig"]["service"]["path"], "/mutate");
+    assert_eq!(webhook["rules"].as_array().unwrap().len(), 1);
+    assert_eq!(webhook["rules"][0]["resources"], json!(["pods"]));
+    assert_eq!((&webhook["failurePolicy"], &webhook["sideEffects"]), (&json!("Fail"), &json!("None")));
+    assert!(webhook["namespaceSelector"].to_string().contains("admit-system"), "{webhook}");
+}

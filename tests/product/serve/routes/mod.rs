@@ -4,6 +4,7 @@
 mod auditing;
 mod converted;
 mod mutated;
+mod patches;
 mod spelling;
 pub(crate) mod support;
 mod verified;

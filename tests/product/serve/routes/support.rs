@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
+use admit_apiserver::BuiltinKinds;
 use admit_policy::{
     Access, AccessAttributes, GroupVersionKind, GroupVersionResource, Host, HostError, PolicySet, Scope,
     UserInfo,
@@ -57,7 +58,8 @@ pub(super) fn server_of(documents: &[Vec<Value>], cluster: Cluster, beta: bool) 
     for document in documents.iter().flatten() {
         builder.add(document).unwrap();
     }
-    let in_force = InForce::new(Arc::new(builder.finish()), "hash".to_owned());
+    let set = builder.finish().knowing(&BuiltinKinds);
+    let in_force = InForce::new(Arc::new(set), "hash".to_owned());
     let metrics = Arc::new(Metrics::default());
     let admission = Admission {
         policies: watch::channel(Arc::new(in_force)).1,
