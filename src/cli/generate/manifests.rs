@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use admit_apimachinery::yaml;
 use admit_policy::PolicySet;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::settings::{NAMESPACE, Settings};
 use super::template::{self, TemplateError};
@@ -27,7 +27,7 @@ const HEAD: &str =
 
 const KUSTOMIZE: &str = "kustomize.config.k8s.io/v1beta1";
 
-const WEBHOOK_HEAD: &str = "\
+const CALLERS: &str = "\
 #if callers=anyone
 # Whoever reaches the Service may ask as the API server does: `callers=client-certificate` and `apiServers` keep others out.
 #end
@@ -35,8 +35,9 @@ const WEBHOOK_HEAD: &str = "\
 # The API server shows a certificate where its AdmissionConfiguration names a kubeconfig with a user `admit.$(namespace).svc`;
 # without one it is refused, and so is what the webhooks guard.
 #end
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
+";
+
+const WEBHOOK_METADATA: &str = "\
 metadata:
   name: admit
 #if certificates=cert-manager
@@ -185,7 +186,7 @@ fn chart(policies: &PolicySet, folder: &PolicyFolder) -> Result<Vec<File>, Fault
     Ok(files)
 }
 
-/// The webhook configuration as a template: what follows from the policies, and what can be set.
+/// The webhook configurations as a template: what follows from the policies, and what can be set.
 fn webhook_template(policies: &PolicySet) -> String {
     let endpoint = Endpoint::Service { name: "admit".to_owned(), namespace: "$(namespace)".to_owned() };
     let callee = Callee {
@@ -194,9 +195,17 @@ fn webhook_template(policies: &PolicySet) -> String {
         failure_policy: "$(failurePolicy)",
         definitions: true,
     };
-    let configuration = webhook::configuration(policies, &callee);
-    let webhooks = json!({"webhooks": configuration.get("webhooks")});
-    format!("{WEBHOOK_HEAD}{}", yaml::write(&webhooks))
+    let validating = webhook::configuration(policies, &callee);
+    let documents = [Some(validating), webhook::mutating_configuration(policies, &callee)];
+    let documents: Vec<_> = documents.iter().flatten().map(webhook_document).collect();
+    format!("{CALLERS}{}", documents.join("---\n"))
+}
+
+/// A configuration with metadata that depend on the settings.
+fn webhook_document(configuration: &Value) -> String {
+    let of = |field: &str| json!({field: configuration.get(field)});
+    let [version, kind, webhooks] = ["apiVersion", "kind", "webhooks"].map(|field| yaml::write(&of(field)));
+    format!("{version}{kind}{WEBHOOK_METADATA}{webhooks}")
 }
 
 fn kustomization(resources: &[String]) -> String {

@@ -107,7 +107,7 @@ struct TlsArgs {
     #[arg(long, value_name = "NAME", default_value = "admit-self-signed", value_parser = name)]
     secret_name: String,
 
-    /// Name of the ValidatingWebhookConfiguration whose caBundle is kept
+    /// Name of the webhook configurations, validating and mutating, whose caBundle is kept
     #[arg(long, value_name = "NAME", default_value = "admit", value_parser = name)]
     webhook_name: String,
 

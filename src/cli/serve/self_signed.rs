@@ -5,17 +5,23 @@
 //! renew at once, one is refused and reads what the other wrote.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use admit_apimachinery::go;
 use k8s_openapi::ByteString;
-use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::ClusterResourceScope;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
+};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ApiResource, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
 use rustls::ServerConfig;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use time::OffsetDateTime;
 use tokio::sync::watch;
@@ -39,7 +45,7 @@ pub(super) struct SelfSigned {
     pub(super) namespace: String,
     /// Name of the Secret, in the same namespace.
     pub(super) secret: String,
-    /// Name of the ValidatingWebhookConfiguration whose bundle is kept.
+    /// Name of the webhook configurations whose bundle is kept.
     pub(super) webhook: String,
     /// File for the bundle, for whoever hands it to callers by hand.
     pub(super) bundle_file: Option<PathBuf>,
@@ -167,30 +173,52 @@ impl SelfSigned {
             return Ok(!managed.bundle.is_empty());
         };
         self.distribute_to_definitions(client, managed).await?;
-        let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+        let bundle = ByteString(managed.bundle.clone().into_bytes());
         let refused = |error: kube::Error| {
             let error = with_causes(&error);
             Fault::internal(format!("the webhook configuration `{}` cannot be kept: {error}", self.webhook))
         };
-        let Some(mut configuration) = configurations.get_opt(&self.webhook).await.map_err(refused)? else {
-            return Ok(true);
-        };
-        let bundle = ByteString(managed.bundle.clone().into_bytes());
-        let mut changed = false;
-        for webhook in configuration.webhooks.iter_mut().flatten() {
-            if webhook.client_config.ca_bundle.as_ref() != Some(&bundle) {
-                webhook.client_config.ca_bundle = Some(bundle.clone());
-                changed = true;
+        let mutating = self.keep_bundle(client, |configuration: &mut MutatingWebhookConfiguration| {
+            let webhooks = configuration.webhooks.iter_mut().flatten();
+            set_bundles(webhooks.map(|webhook| &mut webhook.client_config), &bundle)
+        });
+        let mutating = match mutating.await {
+            // Rights of an earlier installation do not have it, and it has no such webhook.
+            Err(kube::Error::Api(status)) if status.code == 403 => {
+                tracing::warn!(
+                    why = status.message,
+                    "the configuration of mutating webhooks is not looked after"
+                );
+                true
             }
-        }
-        if !changed {
+            kept => kept.map_err(refused)?,
+        };
+        let validating = self.keep_bundle(client, |configuration: &mut ValidatingWebhookConfiguration| {
+            let webhooks = configuration.webhooks.iter_mut().flatten();
+            set_bundles(webhooks.map(|webhook| &mut webhook.client_config), &bundle)
+        });
+        Ok(validating.await.map_err(refused)? && mutating)
+    }
+
+    /// Changes the configuration by `set`, which says whether it had to. False when somebody else wrote it meanwhile.
+    async fn keep_bundle<C>(&self, client: &Client, set: impl Fn(&mut C) -> bool) -> Result<bool, kube::Error>
+    where
+        C: Resource<DynamicType = (), Scope = ClusterResourceScope>
+            + Clone
+            + Debug
+            + Serialize
+            + DeserializeOwned,
+    {
+        let configurations: Api<C> = Api::all(client.clone());
+        let Some(mut configuration) = configurations.get_opt(&self.webhook).await? else { return Ok(true) };
+        if !set(&mut configuration) {
             return Ok(true);
         }
         // Under the version that was read: somebody else's change is not undone, only looked at again.
         match configurations.replace(&self.webhook, &PostParams::default(), &configuration).await {
             Ok(_) => Ok(true),
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
-            Err(error) => Err(refused(error)),
+            Err(error) => Err(error),
         }
     }
 
@@ -236,6 +264,16 @@ impl SelfSigned {
         let Self { namespace, secret, .. } = self;
         Fault::internal(format!("cannot {what} the Secret `{namespace}/{secret}`: {}", with_causes(error)))
     }
+}
+
+/// Hands the bundle to all of them; whether any had another one.
+fn set_bundles<'c>(callers: impl Iterator<Item = &'c mut WebhookClientConfig>, bundle: &ByteString) -> bool {
+    let mut changed = false;
+    for caller in callers.filter(|caller| caller.ca_bundle.as_ref() != Some(bundle)) {
+        caller.ca_bundle = Some(bundle.clone());
+        changed = true;
+    }
+    changed
 }
 
 /// Looks again when the client authority changes, and now and then, which is far more often than certificates fall due,

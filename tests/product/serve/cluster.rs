@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client as KubeClient;
@@ -102,13 +104,17 @@ pub(crate) async fn follows(client: KubeClient, kubeconfig: &Path, webhook: &str
         "name": "hook.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
         "failurePolicy": "Ignore", "clientConfig": {"url": "https://localhost:1/"},
     }]});
-    create(&Api::<ValidatingWebhookConfiguration>::all(client.clone()), hook).await;
+    create(&Api::<ValidatingWebhookConfiguration>::all(client.clone()), hook.clone()).await;
+    let mutating = Api::<MutatingWebhookConfiguration>::all(client.clone());
+    create(&mutating, hook).await;
 
     let place = Place::new();
     let kubeconfig = kubeconfig.display().to_string();
     let args = ["--kubeconfig", &kubeconfig, "--cluster-policies", "--webhook-name", webhook];
     let serving = place.start_self_signed(&args);
     let trusted = bundle(&client, webhook).await;
+    let caller = mutating.get(webhook).await.unwrap().webhooks.unwrap().remove(0).client_config;
+    assert_eq!(caller.ca_bundle.unwrap().0, trusted.as_bytes(), "who is asked for patches is known as well");
     assert_eq!(serving.observed("/readyz").await.0, 200);
     assert_eq!(ask(&serving, &trusted, "abc").await["allowed"], true);
     let denied = ask(&serving, &trusted, "abcd").await;
