@@ -57,28 +57,32 @@ impl Merged {
         for (rank, wanted) in order.into_iter().enumerate() {
             ranks.entry(key_of(wanted, merge_key).ok()).or_insert(rank);
         }
+        // Places are sorted, not items: of hundreds of thousands there are no further copies.
         let (mut named, mut others) = (Vec::new(), Vec::new());
-        for item in self.items {
+        for (at, (place, item)) in self.items.iter().enumerate() {
             interrupt::checkpoint();
-            match ranks.get(&key_of(&item.1, merge_key).ok()) {
-                Some(rank) => named.push((*rank, item)),
-                None => others.push(item),
+            match ranks.get(&key_of(item, merge_key).ok()) {
+                Some(rank) => named.push((*rank, *place, at)),
+                // What is not in the list of the server stays behind what is: it was put there.
+                None => others.push((place.unwrap_or(usize::MAX), *place, at)),
             }
         }
-        named.sort_by_key(|(rank, _)| *rank);
-        // What is not in the list of the server stays behind what is: it was put there.
-        others.sort_by_key(|(place, _)| place.unwrap_or(usize::MAX));
-        let mut items = Vec::with_capacity(named.len() + others.len());
+        named.sort_by_key(|(rank, ..)| *rank);
+        others.sort_by_key(|(place, ..)| *place);
+        let mut line = Vec::with_capacity(self.items.len());
         let mut others = others.into_iter().peekable();
-        for (_, item) in named {
-            let stands_before = |other: &(Option<usize>, Value)| matches!((other.0, item.0), (Some(other), Some(item)) if other < item);
-            while let Some(other) = others.next_if(stands_before) {
-                items.push(other);
+        for (_, place, at) in named {
+            let stands_before = |other: &(usize, Option<usize>, usize)| matches!((other.1, place), (Some(other), Some(item)) if other < item);
+            while let Some((.., other)) = others.next_if(stands_before) {
+                line.push(other);
             }
-            items.push(item);
+            line.push(at);
         }
-        items.extend(others);
-        Self { items }
+        line.extend(others.map(|(.., at)| at));
+        let mut items: Vec<_> = self.items.into_iter().map(Some).collect();
+        let mut arranged = Vec::with_capacity(items.len());
+        arranged.extend(line.into_iter().filter_map(|at| items.get_mut(at)?.take()));
+        Self { items: arranged }
     }
 }
 

@@ -122,8 +122,11 @@ impl<'t> Merger<'t> {
             }
             Value::Array(items) => {
                 interrupt::checkpoint();
-                let fresh = items.iter().filter_map(|item| self.fresh(field, item).transpose());
-                Value::Array(fresh.collect::<Result<_, _>>()?)
+                let mut fresh = Vec::with_capacity(items.len());
+                for item in items {
+                    fresh.extend(self.fresh(field, item)?);
+                }
+                Value::Array(fresh)
             }
             scalar => scalar.clone(),
         }))
@@ -293,12 +296,12 @@ fn primitives(original: Vec<Value>, patch: &[Value]) -> Result<Merged, PatchErro
     let ranks = first_places(&original, "");
     let added = {
         let mut seen: HashSet<&Value> = original.iter().collect();
-        patch.iter().filter(|item| seen.insert(item)).cloned().collect::<Vec<_>>()
+        patch.iter().filter(|item| seen.insert(item)).collect::<Vec<_>>()
     };
     let places = ranks.into_iter().enumerate();
     let first = places.zip(original).filter(|((place, rank), _)| place == rank);
     let items = first.map(|((_, rank), item)| (Some(rank), item));
-    Merged::new(items.chain(added.into_iter().map(|item| (None, item)))).in_order(patch, "")
+    Merged::new(items.chain(added.into_iter().map(|item| (None, item.clone())))).in_order(patch, "")
 }
 
 fn mixed(original: &[Value], patch: &[Value]) -> PatchError {
