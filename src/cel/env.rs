@@ -46,6 +46,7 @@ enum Language {
 /// assert_eq!((env.version(), env.mode()), (Version(1, 36), Mode::New));
 /// assert_eq!(env.variables().collect::<Vec<_>>(), ["object", "oldObject", "params"]);
 /// assert!(env.functions().any(|name| name == "quantity"));
+/// assert!(env.overloads().any(|row| row.id == "string_to_quantity"));
 /// assert_eq!(env.parse_type("list(int)").map(|ty| ty.to_string()).as_deref(), Some("list(int)"));
 ///
 /// let checked = env.compile("object.spec.replicas <= params.most")?;
@@ -444,13 +445,7 @@ impl Checked {
     /// The static cost estimate.
     #[must_use]
     pub fn estimate(&self, hints: &SizeHints) -> Bounds {
-        self.estimate_in(self.inner.release, hints)
-    }
-
-    /// The static cost estimate of another release's build.
-    #[must_use]
-    pub fn estimate_in(&self, release: Version, hints: &SizeHints) -> Bounds {
-        crate::estimate::estimate(&self.inner.ast, hints.root.as_deref(), release)
+        crate::estimate::estimate(&self.inner.ast, hints.root.as_deref(), self.inner.release)
     }
 }
 

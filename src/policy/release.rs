@@ -33,6 +33,8 @@ thread_local! {
 /// use admit_cel::Version;
 /// use admit_policy::{evaluate, release};
 ///
+/// assert_eq!(release::followed(), release::FOLLOWED);
+/// assert_eq!(release::following(Version(1, 30), release::followed), Version(1, 30));
 /// let checks = || evaluate("isIP('10.0.0.1')", &[]).is_ok();
 /// assert!(!release::following(Version(1, 30), checks) && release::following(Version(1, 31), checks) && checks());
 /// ```
@@ -48,7 +50,7 @@ pub fn following<T>(release: Version, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// The release that the work of this thread follows.
+/// The release that the work of this thread follows; [`following`] asks for another.
 pub fn followed() -> Version {
     ASKED.get()
 }

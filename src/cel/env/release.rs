@@ -35,6 +35,25 @@ impl Env {
     /// The same where the meter does not ask Kubernetes' own books: a call of one of its libraries, or of cel-go's strings,
     /// costs one when it is run. Policies and match conditions were so counted before 1.32 (apiserver
     /// `pkg/features/kube_features.go`, `StrictCostEnforcementForVAP`, `StrictCostEnforcementForWebhooks`).
+    ///
+    /// ```
+    /// use admit_cel::{Bindings, Env, Evaluation, Mode, Type, Value, Version};
+    ///
+    /// let env = Env::of_release(Version(1, 31), Mode::New).with_variable("x", Type::String);
+    /// let cost = |env: &Env| {
+    ///     let program = env.program(&env.compile("x.find('^a+')")?)?;
+    ///     let (mut bindings, text) = (Bindings::new(&program), "a".repeat(1_000));
+    ///     bindings.set("x", Value::String(&text));
+    ///     let arena = bumpalo::Bump::new();
+    ///     let mut cx = Evaluation::new(&arena);
+    ///     program.eval(&bindings, &mut cx)?;
+    ///     Ok::<_, Box<dyn std::error::Error>>(cx.cost())
+    /// };
+    /// // One for the variable, one for the call.
+    /// assert_eq!(cost(&env.without_library_costs())?, 2);
+    /// assert!(cost(&env)? > 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn without_library_costs(&self) -> Self {
         let offer = Offer { books: false, ..self.inner.offer };

@@ -165,6 +165,13 @@ pub struct BuildChange {
 }
 
 /// Every difference that is known.
+///
+/// ```
+/// use admit_cel::{Version, build_changes};
+///
+/// let change = build_changes().find(|change| change.overloads.contains(&"list_first")).unwrap();
+/// assert!(change.absent && (change.from, change.until) == (None, Some(Version(1, 33))));
+/// ```
 pub fn build_changes() -> impl Iterator<Item = BuildChange> {
     CHANGES.iter().map(|change| BuildChange {
         overloads: change.ids,

@@ -6,6 +6,21 @@ use super::{EvalError, Value};
 use crate::types::{PATCH, Type, runtime_name};
 
 /// An object of a type that only its name tells from others, with the fields that were set.
+///
+/// ```
+/// use admit_cel::{Bindings, Env, Evaluation, Mode, Opaque, Value, Version};
+///
+/// let env = Env::kubernetes(Version(1, 36), Mode::New).with_patch_types();
+/// let program = env.program(&env.compile("JSONPatch{path: '/spec/replicas', op: 'add', value: 3}")?)?;
+/// let (bindings, arena) = (Bindings::new(&program), bumpalo::Bump::new());
+/// let Value::Opaque(Opaque::Made(patch)) = program.eval(&bindings, &mut Evaluation::new(&arena))? else {
+///     unreachable!("a literal makes an object");
+/// };
+/// assert_eq!(patch.type_name(), "JSONPatch");
+/// assert_eq!(patch.fields().iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["op", "path", "value"]);
+/// assert!(matches!(patch.get("value"), Some(Value::Int(3))) && patch.get("from").is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Made<'a> {
     ty: &'a Type,

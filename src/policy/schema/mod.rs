@@ -56,7 +56,7 @@ pub use default::{default, drop_nulls, take_added};
 pub use enumeration::Enumeration;
 pub use list_type::validate as validate_lists;
 pub use metadata::Malformed;
-pub use outline::outline;
+pub(crate) use outline::outline;
 pub use parse::parse;
 pub use pattern::Pattern;
 pub use prune::prune;

@@ -7,7 +7,7 @@ use super::{AdditionalProperties, ListType, MapType, Schema};
 
 /// The outline of a schema, in the form of `openAPIV3Schema`.
 #[must_use]
-pub fn outline(schema: &Schema) -> Value {
+pub(crate) fn outline(schema: &Schema) -> Value {
     let mut node = Map::new();
     let mut set = |name: &str, value: Value| {
         node.insert(name.to_owned(), value);

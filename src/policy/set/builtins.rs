@@ -14,7 +14,9 @@ use crate::vap::Unmade;
 ///
 /// ```
 /// use admit_policy::crd::ScalePaths;
-/// use admit_policy::{Builtins, Documents, GroupVersionKind, LoadOptions, PolicySet, Prepared, StrategicError};
+/// use admit_policy::{
+///     Builtins, Documents, GroupVersionKind, LoadOptions, PolicySet, Prepared, StrategicError, Unmade,
+/// };
 /// use serde_json::{Value, json};
 ///
 /// /// Knows that ConfigMaps have data.
@@ -41,6 +43,23 @@ use crate::vap::Unmade;
 ///         Some(Prepared { object, old: old.cloned(), strict, refusal, warnings })
 ///     }
 ///
+///     fn merged(
+///         &self,
+///         _: &GroupVersionKind,
+///         _: Option<&Value>,
+///         _: &Value,
+///         _: &Value,
+///     ) -> Option<Result<Value, Unmade>> {
+///         None
+///     }
+///
+///     fn settled(&self, _: &GroupVersionKind, object: Value, strict: bool) -> Result<Value, Unmade> {
+///         match object["data"].is_object() || !strict {
+///             true => Ok(object),
+///             false => Err(Unmade::Failed("a ConfigMap has data".to_owned())),
+///         }
+///     }
+///
 ///     fn kind_of(&self, group: &str, version: &str, resource: &str) -> Option<GroupVersionKind> {
 ///         (group.is_empty() && resource == "configmaps").then(|| GroupVersionKind::new("", version, "ConfigMap"))
 ///     }
@@ -50,7 +69,9 @@ use crate::vap::Unmade;
 /// assert_eq!(prepared.object["data"], json!({}));
 /// let set = PolicySet::load_files([], LoadOptions::default()).unwrap().knowing(&ConfigMaps);
 /// assert_eq!(set.policies().count(), 0);
-/// Documents::default().set_builtins(&ConfigMaps);
+/// let mut documents = Documents::default();
+/// documents.set_builtins(&ConfigMaps);
+/// assert!(documents.builtins().is_some_and(|kinds| kinds.kind_of("", "v1", "configmaps").is_some()));
 /// ```
 pub trait Builtins: Sync + Debug {
     /// What `kubectl apply` makes of `live` by a manifest, where it applied `last` before; none where nothing is known of

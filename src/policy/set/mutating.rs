@@ -41,6 +41,7 @@ impl Mutating {
 
 impl PolicySet {
     /// The same set with `policies` that change objects, each with those of `bindings` that name it.
+    /// [`MutatingPolicy`] has an example.
     #[must_use]
     pub fn mutating(mut self, policies: Vec<MutatingPolicy>, bindings: Vec<Binding>) -> Self {
         self.mutating = Mutating::new(policies, bindings);
@@ -48,6 +49,7 @@ impl PolicySet {
     }
 
     /// The policies that change objects, in order of name, each with its bindings.
+    /// [`MutatingPolicy`] has an example.
     pub fn mutating_policies(&self) -> impl Iterator<Item = (&MutatingPolicy, &[Binding])> {
         self.mutating.policies.iter().map(|(policy, bindings)| (policy, bindings.as_slice()))
     }
@@ -55,7 +57,7 @@ impl PolicySet {
     /// Runs the policies that change the object of `request`, once. Where `reinvocation` then
     /// [is wanted](Reinvocation::is_wanted), everybody who changes objects is to run a second time, on what came of it.
     ///
-    /// There is nothing to change in a deletion.
+    /// There is nothing to change in a deletion. [`MutatingPolicy`] has an example.
     pub fn mutate(
         &self,
         request: &Request<'_>,
@@ -96,7 +98,7 @@ impl PolicySet {
         vap::mutate(&Pass { request, host, schemas, eval }, &candidates, reinvocation)
     }
 
-    /// Runs those that `accept` names, a second time where that is wanted.
+    /// Runs those that `accept` names, a second time where that is wanted. [`MutatingPolicy`] has an example.
     pub fn mutate_fully(
         &self,
         request: &Request<'_>,

@@ -100,6 +100,7 @@ impl Binding {
     }
 
     /// Compiles the binding of a policy that mutates, which has no actions.
+    /// [`MutatingPolicy`](crate::MutatingPolicy) has an example.
     ///
     /// # Errors
     /// Everything that is wrong with it.

@@ -104,7 +104,7 @@ impl Documents {
         self.builtins = Some(builtins);
     }
 
-    /// A server's knowledge of built-in kinds, if it was [set](Self::set_builtins).
+    /// A server's knowledge of built-in kinds, if it was [set](Self::set_builtins). [`Builtins`] has an example.
     pub fn builtins(&self) -> Option<&'static dyn Builtins> {
         self.builtins
     }

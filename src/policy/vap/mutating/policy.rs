@@ -14,6 +14,86 @@ use crate::vap::policy::{FailurePolicy, Policy, Reader};
 use crate::vap::stored::Stored;
 
 /// A compiled policy that changes objects.
+///
+/// ```
+/// use admit_policy::{
+///     Binding, EvalOptions, GroupVersionKind, MutatingPolicy, PolicySet, Reinvocation, Request, Schemas, Unmade,
+/// };
+/// use serde_json::{Value, json};
+///
+/// /// JSON patches do without schemas.
+/// #[derive(Debug)]
+/// struct PatchesOnly;
+///
+/// impl Schemas for PatchesOnly {
+///     fn serves(&self, _: &GroupVersionKind) -> bool {
+///         true
+///     }
+///
+///     fn merged(&self, kind: &GroupVersionKind, _: &Value, _: &Value) -> Result<Value, Unmade> {
+///         Err(Unmade::Failed(format!("no schema of {}", kind.kind)))
+///     }
+///
+///     fn settled(&self, _: &GroupVersionKind, object: Value, _: bool) -> Result<Value, Unmade> {
+///         Ok(object)
+///     }
+/// }
+///
+/// let mut document = json!({
+///     "apiVersion": "admissionregistration.k8s.io/v1",
+///     "kind": "MutatingAdmissionPolicy",
+///     "metadata": {"name": "labelled"},
+///     "spec": {
+///         "reinvocationPolicy": "IfNeeded",
+///         "matchConstraints": {"resourceRules": [
+///             {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]},
+///         ]},
+///         "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression":
+///             "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'of': object.metadata.name}}]"}}],
+///     },
+/// });
+/// let policy = MutatingPolicy::compile(&document).unwrap();
+/// assert!(&*policy.common().name == "labelled" && !policy.uses_namespace());
+/// assert_eq!(policy.expressions()[0].id.path, "spec.mutations[0].jsonPatch.expression");
+/// let binding = Binding::compile_mutating(&json!({
+///     "apiVersion": "admissionregistration.k8s.io/v1",
+///     "kind": "MutatingAdmissionPolicyBinding",
+///     "metadata": {"name": "everywhere"},
+///     "spec": {"policyName": "labelled"},
+/// }))
+/// .unwrap();
+/// let set = PolicySet::default().mutating(vec![policy], vec![binding]);
+/// assert_eq!(set.mutating_policies().map(|(_, bindings)| bindings.len()).collect::<Vec<_>>(), [1]);
+///
+/// let pod = json!({
+///     "kind": {"group": "", "version": "v1", "kind": "Pod"},
+///     "resource": {"group": "", "version": "v1", "resource": "pods"},
+///     "operation": "CREATE",
+///     "namespace": "shop",
+///     "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}},
+/// });
+/// let mut request = Request::from_value(&pod)?;
+/// let host = set.documents();
+/// let whole = set.mutate_fully(&request, (host, &PatchesOnly), EvalOptions::default(), |_| true).object;
+///
+/// // The same in steps, where others change the object between the first run and the second.
+/// let mut reinvocation = Reinvocation::default();
+/// let first = set.mutate(&request, (host, &PatchesOnly), &mut reinvocation, EvalOptions::default());
+/// assert!(first.denial.is_none() && first.object == whole);
+/// assert_eq!(whole.unwrap()["metadata"]["labels"], json!({"of": "web"}));
+/// assert!(reinvocation.is_wanted());
+/// reinvocation.begin_second();
+/// request.object = first.object.map(Into::into);
+/// set.mutate(&request, (host, &PatchesOnly), &mut reinvocation, EvalOptions::default());
+/// assert!(!reinvocation.is_wanted(), "there is no third");
+///
+/// // An update, and what a server reads back from its store.
+/// let stored = document.clone();
+/// document["spec"]["mutations"][0]["jsonPatch"]["expression"] = json!("Object{}");
+/// assert!(MutatingPolicy::compile_update(&document, &stored).is_err());
+/// assert!(MutatingPolicy::compile_stored(&stored).is_ok());
+/// # Ok::<(), admit_policy::ReviewError>(())
+/// ```
 #[derive(Debug)]
 pub struct MutatingPolicy {
     common: Policy,
@@ -73,12 +153,6 @@ impl MutatingPolicy {
     #[must_use]
     pub fn common(&self) -> &Policy {
         &self.common
-    }
-
-    /// How many mutations it has.
-    #[must_use]
-    pub fn mutation_count(&self) -> usize {
-        self.mutations.len()
     }
 
     /// Every expression, in the order of the document.

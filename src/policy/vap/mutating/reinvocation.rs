@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 /// What the policies did for one request so far. A chain of admission runs at most twice: the second time for those that
-/// want to see what was changed after them.
+/// want to see what was changed after them. [`MutatingPolicy`](crate::MutatingPolicy) has an example.
 #[derive(Clone, Debug, Default)]
 pub struct Reinvocation {
     /// Run, and to be run again if the object changes after them.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::report::decision::Status;
 use crate::request::GroupVersionKind;
 
-/// What is known of the kinds whose objects are changed.
+/// What is known of the kinds whose objects are changed. [`MutatingPolicy`](crate::MutatingPolicy) has an example.
 pub trait Schemas: Sync + Debug {
     /// Whether the kind is served at all.
     fn serves(&self, kind: &GroupVersionKind) -> bool;
