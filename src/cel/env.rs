@@ -1,20 +1,23 @@
 //! Environments: what an expression may name, and the way from its text to a program.
 
+mod checked;
 mod own;
 mod release;
 #[cfg(test)]
 mod tests;
 
+pub use self::checked::{Checked, SizeHints};
+
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::check::{self, CheckedAst, Reference};
-use crate::cost::Bounds;
+use self::checked::CheckedInner;
+use crate::check::{self, CheckedAst};
 use crate::diagnostic::CompileError;
-use crate::library::{Extra, Functions, Offer, Overload, Version};
+use crate::library::{Extra, Functions, Offer, Version};
 use crate::plan::{Options, PatternSum, Program, ProgramError};
 use crate::source::Source;
 use crate::syntax::{self, macros};
-use crate::types::{DeclType, Type};
+use crate::types::Type;
 
 /// Which set of libraries an environment offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -386,73 +389,4 @@ impl Env {
         let variables = self.inner.variables.iter().map(|(name, _)| name.clone()).collect();
         Program::plan(&checked.inner.ast, variables, &self.inner.functions, options, patterns)
     }
-}
-
-/// An expression that type-checks. Cheap to clone.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use admit_cel::{DeclKind, DeclType, Env, Mode, SizeHints, Type, Version};
-///
-/// let env = Env::kubernetes(Version(1, 36), Mode::New).with_variable("self", Type::String);
-/// let checked = env.compile("self.contains('a')")?;
-/// assert_eq!(checked.output_type(), &Type::Bool);
-/// assert!(checked.uses_variable("self") && !checked.uses_variable("oldSelf"));
-/// assert_eq!(checked.overloads().map(|row| row.id).collect::<Vec<_>>(), ["contains_string"]);
-///
-/// let mut text = DeclType::unbounded(DeclKind::Scalar(Type::String));
-/// text.max_elements = Some(100);
-/// let hints = SizeHints { root: Some(Arc::new(text)) };
-/// assert!(checked.estimate(&hints).max < checked.estimate(&SizeHints::default()).max);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct Checked {
-    inner: Arc<CheckedInner>,
-}
-
-#[derive(Debug)]
-struct CheckedInner {
-    ast: CheckedAst,
-    release: Version,
-}
-
-impl Checked {
-    /// The type of the expression.
-    #[must_use]
-    pub fn output_type(&self) -> &Type {
-        self.inner.ast.output_type()
-    }
-
-    /// The overloads that its calls may reach, in no particular order; a row comes once for each call.
-    pub fn overloads(&self) -> impl Iterator<Item = &'static Overload> {
-        let references = self.inner.ast.references.iter().flatten();
-        references
-            .flat_map(|reference| match reference {
-                Reference::Overloads(rows) => &**rows,
-                Reference::Variable | Reference::Type(_) => &[],
-            })
-            .copied()
-    }
-
-    /// Whether the expression names a variable (an iteration variable of the same name is another one).
-    #[must_use]
-    pub fn uses_variable(&self, name: &str) -> bool {
-        crate::plan::uses_variable(&self.inner.ast, name)
-    }
-
-    /// The static cost estimate.
-    #[must_use]
-    pub fn estimate(&self, hints: &SizeHints) -> Bounds {
-        crate::estimate::estimate(&self.inner.ast, hints.root.as_deref(), self.inner.release)
-    }
-}
-
-/// What the caller knows of sizes beyond the declared types of variables.
-#[derive(Clone, Debug, Default)]
-pub struct SizeHints {
-    /// The declared type of the document, from which the path of every variable starts: in a rule of a custom
-    /// resource, that of `self` and `oldSelf`. Without it, nothing is known of the sizes of variables.
-    pub root: Option<Arc<DeclType>>,
 }

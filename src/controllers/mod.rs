@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`kit`] | what every controller needs, and nothing about any kind | telemetry |
 //! | [`datagather`] | when data is gathered, and what the status of a DataGather says | kit, gather, outside, telemetry, admit-apimachinery |
-//! | [`mustgather`] | the Job of a MustGather, and its status | kit, gather, telemetry |
+//! | [`mustgather`] | the Job of a MustGather, and its status | kit, gather, telemetry, admit-apimachinery |
 //! | [`observability`] | the status of an ObservabilityAddon, here and on the hub | kit, outside, telemetry |
 //! | [`clusteroperator`] | which ClusterOperators are created before their operators report | kit, outside, telemetry, admit-policy |
 //! | [`cyndi`] | tables of hosts, their connectors, and whether they are valid | kit, gather, outside, telemetry, admit-apimachinery |

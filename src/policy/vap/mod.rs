@@ -10,6 +10,7 @@
 //! Compiling is the validation that kube-apiserver does when a policy is created: every mistake of a document is
 //! reported, in its words, and a policy that compiled needs no further checks.
 
+mod audit_annotations;
 mod authorizer;
 mod binding;
 mod collector;

@@ -1,0 +1,193 @@
+//! Makes a set out of documents, one by one: which of them are read, in which versions, and what is there twice.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::suggest::{self, did_you_mean};
+use admit_cel::PatternSum;
+use serde_json::Value;
+
+use super::{LoadErrorKind, PolicySet};
+use crate::crd::CompiledCrd;
+use crate::request::GroupVersionKind;
+use crate::request::rbac::AccessRules;
+use crate::set::documents::Documents;
+use crate::vap::{Binding, MutatingPolicy, Policy};
+use crate::webhook::{Configuration, Kind};
+
+/// Builds a [`PolicySet`] from documents, one by one.
+///
+/// ```
+/// use admit_policy::{GroupVersionKind, PolicySet};
+/// use serde_json::json;
+///
+/// let mut builder = PolicySet::builder();
+/// let number = builder.add(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})).unwrap();
+/// assert!(!builder.is_of_use(&GroupVersionKind::new("", "v1", "Pod")));
+/// assert_eq!(builder.unused().map(|(unused, _)| unused).collect::<Vec<_>>(), [number]);
+/// assert_eq!(builder.finish().policies().count(), 0);
+/// ```
+#[derive(Debug, Default)]
+pub struct PolicySetBuilder {
+    policies: Vec<Policy>,
+    bindings: Vec<Binding>,
+    mutating: Vec<MutatingPolicy>,
+    mutating_bindings: Vec<Binding>,
+    documents: Documents,
+    /// Group and kind of the params of the policies.
+    param_kinds: HashSet<(String, String)>,
+    /// Those of all policies, which take memory together.
+    patterns: PatternSum,
+    /// Kinds of objects that were added without being known to be of use.
+    others: Vec<(usize, GroupVersionKind)>,
+    /// Kind and name of what was added, to find what is there twice.
+    seen: HashSet<(GroupVersionKind, String, String)>,
+    added: usize,
+}
+
+impl PolicySetBuilder {
+    /// Adds one document and returns its number, by which [`Self::unused`] refers to it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the document.
+    pub fn add(&mut self, document: &Value) -> Result<usize, Vec<LoadErrorKind>> {
+        let number = self.added;
+        self.added = self.added.saturating_add(1);
+        let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let (api_version, kind_name) = (text("/apiVersion"), text("/kind"));
+        if api_version.is_empty() || kind_name.is_empty() {
+            return Err(vec![LoadErrorKind::NoKind]);
+        }
+        let kind = GroupVersionKind::from_api_version(api_version, kind_name);
+        let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+        read_version(&kind)?;
+        let seen = (
+            GroupVersionKind { version: String::new(), ..kind.clone() },
+            namespace.to_owned(),
+            name.to_owned(),
+        );
+        if !self.seen.insert(seen) {
+            return Err(vec![LoadErrorKind::Duplicate(format!("{kind_name} {name}"))]);
+        }
+        match (kind.group.as_str(), kind_name) {
+            ("admissionregistration.k8s.io", _) => self.add_admission(kind_name, document)?,
+            ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+                self.documents.insert_crd(Arc::new(CompiledCrd::compile(document).map_err(fields)?));
+            }
+            ("", "Namespace") => self.documents.insert(Arc::new(document.clone())),
+            (group, kind) if AccessRules::speak_of(group, kind) => {
+                self.documents.insert(Arc::new(document.clone()));
+            }
+            _ => {
+                self.others.push((number, kind));
+                self.documents.insert(Arc::new(document.clone()));
+            }
+        }
+        Ok(number)
+    }
+
+    /// Configuration of admission. That of webhooks has to be right, and has no part in decisions.
+    fn add_admission(&mut self, kind: &str, document: &Value) -> Result<(), Vec<LoadErrorKind>> {
+        match kind {
+            "ValidatingAdmissionPolicy" => {
+                let policy = Policy::compile_among(document, &mut self.patterns).map_err(fields)?;
+                self.param_kinds
+                    .extend(policy.param_kind.iter().map(|kind| (kind.group.clone(), kind.kind.clone())));
+                self.policies.push(policy);
+            }
+            "ValidatingAdmissionPolicyBinding" => {
+                self.bindings.push(Binding::compile(document).map_err(fields)?);
+            }
+            "ValidatingWebhookConfiguration" => {
+                Configuration::compile(Kind::Validating, document).map_err(fields)?;
+            }
+            "MutatingWebhookConfiguration" => {
+                Configuration::compile(Kind::Mutating, document).map_err(fields)?;
+            }
+            "MutatingAdmissionPolicy" => {
+                let policy = MutatingPolicy::compile_among(document, &mut self.patterns).map_err(fields)?;
+                let params = policy.common().param_kind.iter();
+                self.param_kinds.extend(params.map(|kind| (kind.group.clone(), kind.kind.clone())));
+                self.mutating.push(policy);
+            }
+            "MutatingAdmissionPolicyBinding" => {
+                self.mutating_bindings.push(Binding::compile_mutating(document).map_err(fields)?);
+            }
+            other => {
+                let unknown = format!("admissionregistration.k8s.io {other}");
+                let meant = suggest::nearest(other, KINDS_OF_ADMISSION);
+                let meant = meant.map(|kind| format!("; {}", did_you_mean(Some(kind)))).unwrap_or_default();
+                return Err(vec![LoadErrorKind::NoSuchKind(unknown, meant)]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether objects of `kind` make a difference to the policies added so far.
+    pub fn is_of_use(&self, kind: &GroupVersionKind) -> bool {
+        // In whatever version: a param is seen in the one that the policy names.
+        let is_param = self.param_kinds.contains(&(kind.group.clone(), kind.kind.clone()));
+        let is_ours = matches!(kind.group.as_str(), "admissionregistration.k8s.io" | "apiextensions.k8s.io")
+            || is_of_any_set(kind);
+        is_param || is_ours
+    }
+
+    /// The documents whose kind is of no use to the policies added so far.
+    pub fn unused(&self) -> impl Iterator<Item = (usize, LoadErrorKind)> + '_ {
+        self.others.iter().filter(|(_, kind)| !self.is_of_use(kind)).map(|(number, kind)| {
+            (*number, LoadErrorKind::UnknownKind(format!("{} {}", kind.api_version(), kind.kind)))
+        })
+    }
+
+    pub fn finish(self) -> PolicySet {
+        let set =
+            PolicySet::new(self.policies, self.bindings).mutating(self.mutating, self.mutating_bindings);
+        PolicySet { documents: self.documents, ..set }
+    }
+}
+
+/// Kinds of admissionregistration.k8s.io.
+const KINDS_OF_ADMISSION: [&str; 6] = [
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+];
+
+/// Whether objects of `kind` are asked for whatever the policies are.
+pub(super) fn is_of_any_set(kind: &GroupVersionKind) -> bool {
+    (kind.group.as_str(), kind.kind.as_str()) == ("", "Namespace")
+        || AccessRules::speak_of(&kind.group, &kind.kind)
+}
+
+fn fields(errors: Vec<FieldError>) -> Vec<LoadErrorKind> {
+    errors.into_iter().map(LoadErrorKind::Field).collect()
+}
+
+/// The versions in which documents of our own concern can be.
+fn read_version(kind: &GroupVersionKind) -> Result<(), Vec<LoadErrorKind>> {
+    let read: &[&str] = match (kind.group.as_str(), kind.kind.as_str()) {
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingAdmissionPolicy"
+            | "ValidatingAdmissionPolicyBinding"
+            | "MutatingAdmissionPolicy"
+            | "MutatingAdmissionPolicyBinding",
+        ) => &["v1", "v1beta1"],
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
+        )
+        | ("apiextensions.k8s.io", "CustomResourceDefinition")
+        | ("", "Namespace") => &["v1"],
+        _ => return Ok(()),
+    };
+    if read.contains(&kind.version.as_str()) {
+        return Ok(());
+    }
+    let names = if read.len() == 1 { "v1" } else { "v1 and v1beta1" };
+    Err(vec![LoadErrorKind::Version(format!("{} {}", kind.api_version(), kind.kind), names)])
+}
