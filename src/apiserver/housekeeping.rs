@@ -31,6 +31,8 @@ pub(crate) const POLICY_STATUSES: &str = KNOWN[5].0;
 /// let some = Controllers::named(["namespace", "garbage-collector-controller"]).unwrap();
 /// assert!(some.runs("namespace-controller") && !some.runs("serviceaccount-controller"));
 /// assert!(Controllers::named(["deployment"]).is_err());
+/// assert_eq!(Controllers::named(["*"]).unwrap(), Controllers::all());
+/// assert!(Controllers::none().is_empty(), "as kube-apiserver alone");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Controllers(BTreeSet<&'static str>);

@@ -19,11 +19,17 @@ use super::jwt::{self, PublicKey};
 /// A key pair. Whoever has it can be every service account.
 ///
 /// ```
-/// use admit_apiserver::TokenKey;
+/// use admit_apiserver::{Server, TokenKey, TokenPublicKey};
 ///
 /// let key = TokenKey::generate()?;
 /// assert!(TokenKey::from_pem(&key.to_pem()).is_ok(), "kept in a Secret, and read again");
 /// assert!(TokenKey::from_pem("no key").is_err());
+///
+/// // Once another key signs, tokens of this one are believed as long as its public half is known.
+/// let builder = Server::builder().token_key(TokenKey::generate()?).trusted_token_keys([key.public()]);
+/// // From a file, which may hold several, in public or private form:
+/// let keys = [key, TokenKey::generate()?].map(|key| key.to_pem()).concat();
+/// assert_eq!(TokenPublicKey::all_from_pem(&keys)?.len(), 2);
 /// # Ok::<(), admit_apiserver::TokenKeyError>(())
 /// ```
 pub struct TokenKey {
@@ -33,6 +39,8 @@ pub struct TokenKey {
 }
 
 /// The public half of a key: it verifies tokens that the other half signed.
+///
+/// [`TokenKey`] has an example.
 #[derive(Clone, Debug)]
 pub struct TokenPublicKey(pub(super) PublicKey);
 

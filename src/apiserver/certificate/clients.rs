@@ -26,6 +26,22 @@ pub enum ClientCaError {
 ///
 /// # Errors
 /// The text holds no certificate, or one that cannot be read.
+///
+/// ```
+/// use admit_apiserver::client_verifier;
+/// use rustls::pki_types::PrivateKeyDer;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let rcgen::CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
+/// let provider = rustls::crypto::ring::default_provider();
+/// let tls = rustls::ServerConfig::builder_with_provider(provider.into())
+///     .with_safe_default_protocol_versions()?
+///     .with_client_cert_verifier(client_verifier(cert.pem().as_bytes())?)
+///     .with_single_cert(vec![cert.der().clone()], PrivateKeyDer::try_from(signing_key.serialize_der())?)?;
+/// assert!(client_verifier(b"no certificate").is_err());
+/// # Ok(())
+/// # }
+/// ```
 pub fn client_verifier(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, ClientCaError> {
     let malformed = |error: &dyn std::fmt::Display| ClientCaError::Malformed(error.to_string());
     let known: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(authorities).collect();

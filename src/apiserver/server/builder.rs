@@ -34,7 +34,38 @@ const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-no
 
 /// Configures and builds a server.
 ///
-/// [`Server`] has an example.
+/// ```
+/// use admit_apiserver::{AuthorizationMode, Controllers, Identity, Server, TokenKey};
+/// use axum::body::Body;
+/// use http::Request;
+/// use tower::ServiceExt as _;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // A bare kube-apiserver, where everybody who has a token may do everything.
+/// let old_key = TokenKey::generate()?;
+/// let server = Server::builder()
+///     .token("secret", Identity::new("ann", []))
+///     .anonymous(false)
+///     .authorization(AuthorizationMode::AlwaysAllow)
+///     .audiences(["https://api.example.com".to_owned()])
+///     .trusted_token_keys([old_key.public()])
+///     .controllers(Controllers::none())
+///     .build()
+///     .await?;
+///
+/// let request = |method: &str| {
+///     let request = Request::builder().method(method).uri("/api/v1/namespaces/kube-node-lease");
+///     request.header("authorization", "Bearer secret").body(Body::empty())
+/// };
+/// assert_eq!(server.router().oneshot(request("DELETE")?).await?.status(), 200, "without any role");
+/// server.sweep().await?;
+/// assert_eq!(server.router().oneshot(request("GET")?).await?.status(), 200, "no controller ends it");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// [`Server`] has another example.
 #[derive(Debug, Default)]
 pub struct ServerBuilder {
     store: Option<Store>,

@@ -15,6 +15,27 @@ impl Server {
     /// policies. It lives in memory. Nothing is copied but what one of the two changes later, and that resource by resource.
     ///
     /// It has neither the logs, the metrics nor the readiness of parts of this process, which are set anew.
+    ///
+    /// ```
+    /// use admit_apiserver::Server;
+    /// use axum::body::Body;
+    /// use http::Request;
+    /// use tower::ServiceExt as _;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Server::builder().build().await?;
+    /// let fork = server.fork().await;
+    /// assert_eq!(fork.store().revision(), server.store().revision());
+    ///
+    /// let namespace = r#"{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mine"}}"#;
+    /// let create = Request::post("/api/v1/namespaces").header("content-type", "application/json");
+    /// assert_eq!(fork.router().oneshot(create.body(Body::from(namespace))?).await?.status(), 201);
+    /// let get = Request::get("/api/v1/namespaces/mine").body(Body::empty())?;
+    /// assert_eq!(server.router().oneshot(get).await?.status(), 404);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn fork(&self) -> Self {
         let inner = &self.inner;
         let is_quiet = || inner.turns.under_way() == 0;

@@ -154,6 +154,24 @@ impl Server {
     }
 
     /// Ends all watches, those that begin later too: a server that stops has nothing more to tell.
+    ///
+    /// ```
+    /// use admit_apiserver::Server;
+    /// use axum::body::{Body, to_bytes};
+    /// use http::Request;
+    /// use tower::ServiceExt as _;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Server::builder().build().await?;
+    /// let watch = Request::get("/api/v1/namespaces?watch=true").body(Body::empty())?;
+    /// let response = server.router().oneshot(watch).await?;
+    /// server.end_watches();
+    /// // The body is whole now, which otherwise goes on for as long as the client likes.
+    /// to_bytes(response.into_body(), usize::MAX).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn end_watches(&self) {
         self.inner.ending.send_replace(true);
     }

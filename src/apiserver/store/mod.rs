@@ -141,7 +141,9 @@ pub enum StoreError {
 /// let page = store.list("cats", Range::default(), 10, &mut |_| true)?;
 /// assert_eq!((page.items.len(), store.looked_at()), (1, 1));
 ///
+/// let fork = store.fork();
 /// store.delete(&key, made.revision, cat).await?;
+/// assert!(store.get(&key).is_none() && fork.get(&key).is_some());
 /// watch.changed().await;
 /// assert_eq!(watch.page(Range::default(), 10)?.items.len(), 0);
 /// assert_eq!(watch.drain_some(1)?[0].kind, EventKind::Added);

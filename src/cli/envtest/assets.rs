@@ -4,11 +4,12 @@
 use std::env;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use admit_apiserver::Controllers;
+use uuid::Uuid;
 
 use crate::cli::process::Fault;
 use crate::private;
@@ -76,10 +77,7 @@ fn made(folder: &Path, program: &Path, kubectl: Option<&Path>, controllers: &Con
     if fs::read_to_string(&file).is_ok_and(|there| there == text) {
         return Ok(());
     }
-    let beside = beside(&file);
-    removed(&beside)?;
-    fs::write(&beside, text)?;
-    fs::rename(beside, file)
+    replaced(&file, |beside| fs::File::create_new(beside)?.write_all(text.as_bytes()))
 }
 
 /// Makes `path` a link to `target`. It never is away in between.
@@ -87,17 +85,23 @@ fn link(target: &Path, path: &Path) -> io::Result<()> {
     if fs::read_link(path).is_ok_and(|there| there == target) {
         return Ok(());
     }
-    let beside = beside(path);
-    removed(&beside)?;
-    symlink(target, &beside)?;
-    fs::rename(beside, path)
+    replaced(path, |beside| symlink(target, beside))
 }
 
-/// A name that no other process uses.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.to_owned().into_os_string();
-    name.push(format!(".{}.new", std::process::id()));
-    name.into()
+/// Puts what `make` makes at the path that it is given, where nothing is, in the place of what is at `path`.
+///
+/// Each call has a path of its own: the folder may be made at once by several threads, and by several containers, in which
+/// processes have the same ids.
+fn replaced(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let mut beside = path.to_owned().into_os_string();
+    beside.push(format!(".{}.new", Uuid::new_v4().simple()));
+    let beside = PathBuf::from(beside);
+    let done = make(&beside).and_then(|()| fs::rename(&beside, path));
+    if done.is_err() {
+        // The first error is the one to tell: where this fails too, it has the same cause.
+        removed(&beside).ok();
+    }
+    done
 }
 
 fn removed(path: &Path) -> io::Result<()> {

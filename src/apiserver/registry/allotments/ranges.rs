@@ -10,6 +10,14 @@ use crate::object;
 pub(super) const DEFAULT: &str = "kubernetes";
 
 /// Addresses of IPv4 in a row, without that of the network and the one of all its hosts.
+///
+/// ```
+/// use admit_apiserver::ServiceRange;
+///
+/// let range: ServiceRange = "10.43.0.0/16".parse()?;
+/// assert_eq!(range.first().to_string(), "10.43.0.1", "what pods call the API server by");
+/// # Ok::<(), admit_apiserver::ServiceRangeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceRange {
     network: Ipv4Addr,

@@ -32,12 +32,15 @@ const CACHE: usize = 8 << 20;
 /// The objects in one redb database, on a [`Medium`]: a file unless a test says otherwise.
 ///
 /// ```
-/// use admit_apiserver::store::{RedbBackend, StateFile, Store};
+/// use admit_apiserver::store::{RedbBackend, StateFile, Store, UnsyncedFile};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let store = Store::open(Box::new(RedbBackend::open(&folder.path().join("state.redb"))?))?;
 /// // The same by its parts: any medium will do.
 /// let backend = RedbBackend::over(StateFile::new(&folder.path().join("other.redb")))?;
+/// // For tests: writes do not wait for the disk, and survive this process.
+/// let fast = UnsyncedFile::new(&folder.path().join("fast.redb"));
+/// let store = Store::open(Box::new(RedbBackend::over(fast)?))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct RedbBackend<M: Medium = StateFile> {

@@ -12,6 +12,8 @@ use redb::{BackendError, StorageBackend};
 use super::medium::{Medium, Opened, StateFile};
 
 /// A [`StateFile`] whose changes the system writes when it likes to.
+///
+/// [`RedbBackend`](super::RedbBackend) has an example.
 #[derive(Clone, Debug)]
 pub struct UnsyncedFile(StateFile);
 
