@@ -48,6 +48,48 @@ async fn a_name_is_accepted_once_it_is_free() {
 }
 
 #[tokio::test]
+async fn a_definition_of_which_no_version_is_served_goes_with_its_objects() {
+    let server = Server::builder().build().await.unwrap();
+    let path = format!("{DEFINITIONS}/cats.example.com");
+    let served = json!([version("v1", false, &json!({})), version("v2", true, &json!({}))]);
+    let cats = definition("cats", "Cat", &served);
+    harness::post(&server, DEFINITIONS, &cats).await;
+    let cat = json!({"apiVersion": "example.com/v1", "kind": "Cat", "metadata": {"name": "a"}});
+    assert_eq!(harness::post(&server, "/apis/example.com/v1/cats", &cat).await.status, 201);
+    let mut withdrawn = served.clone();
+    withdrawn.as_array_mut().unwrap().iter_mut().for_each(|version| version["served"] = json!(false));
+    let answer = harness::merge(&server, &path, &json!({"spec": {"versions": withdrawn}})).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(harness::get(&server, "/apis/example.com/v1/cats/a").await.status, 404);
+    assert_eq!(harness::delete(&server, &path, None).await.status, 200);
+    assert_eq!(harness::get(&server, &path).await.status, 404);
+    // Who defines the kind again finds nothing of before.
+    harness::post(&server, DEFINITIONS, &cats).await;
+    assert_eq!(harness::get(&server, "/apis/example.com/v2/cats").await.body["items"], json!([]));
+    assert_eq!(harness::delete(&server, &path, None).await.status, 200);
+    // One that never was served.
+    harness::post(&server, DEFINITIONS, &definition("cats", "Cat", &withdrawn)).await;
+    assert_eq!(condition(&server, "cats.example.com", "Established").await, "True InitialNamesAccepted");
+    assert_eq!(harness::delete(&server, &path, None).await.status, 200);
+    assert_eq!(harness::get(&server, &path).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_definition_that_was_never_established_goes_alone() {
+    let server = Server::builder().build().await.unwrap();
+    let versions = json!([version("v1", true, &json!({}))]);
+    harness::post(&server, DEFINITIONS, &definition("cats", "Cat", &versions)).await;
+    let cat = json!({"apiVersion": "example.com/v1", "kind": "Cat", "metadata": {"name": "a"}});
+    harness::post(&server, "/apis/example.com/v1/cats", &cat).await;
+    harness::post(&server, DEFINITIONS, &definition("tomcats", "Cat", &versions)).await;
+    assert_eq!(condition(&server, "tomcats.example.com", "Established").await, "False NotAccepted");
+    let path = format!("{DEFINITIONS}/tomcats.example.com");
+    assert_eq!(harness::delete(&server, &path, None).await.status, 200);
+    assert_eq!(harness::get(&server, &path).await.status, 404);
+    assert_eq!(harness::get(&server, "/apis/example.com/v1/cats/a").await.status, 200);
+}
+
+#[tokio::test]
 async fn certificates_that_cannot_be_read_keep_a_definition_from_being_served() {
     let server = Server::builder().build().await.unwrap();
     let mut cats = definition("cats", "Cat", &json!([version("v1", true, &json!({}))]));

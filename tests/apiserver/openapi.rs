@@ -156,3 +156,76 @@ async fn fields_that_selectors_may_name_are_published() {
     let told = second.as_str().unwrap().matches("x-kubernetes-selectable-fields").count();
     assert_eq!(told, 2);
 }
+
+/// kubectl takes properties and items for all that there may be, and cannot read what may be null.
+#[tokio::test]
+async fn the_older_document_says_less_of_custom_kinds() {
+    let server = Server::builder().build().await.unwrap();
+    let text = json!({"type": "string"});
+    let fields = json!({"a": text});
+    let spec = json!({"type": "object", "required": ["open", "none"], "properties": {
+        "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": fields},
+        "openEmbedded": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-embedded-resource": true},
+        "embedded": {"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"spec": {"type": "object"}}},
+        "none": {"type": "object", "nullable": true, "description": "d", "properties": fields},
+        "list": {"type": "array", "items": {"type": "object", "nullable": true, "properties": fields}},
+        "noList": {"type": "array", "nullable": true, "items": text},
+        "map": {"type": "object", "additionalProperties": {"type": "integer", "nullable": true}},
+        "either": {"x-kubernetes-int-or-string": true},
+        "checked": {"type": "string", "default": "a", "pattern": "a|b", "anyOf": [{"pattern": "a"}], "not": {"pattern": "c"}},
+    }});
+    let closed = json!({"type": "object", "description": "c", "properties": {"spec": spec}});
+    let open = json!({"type": "object", "description": "c", "x-kubernetes-preserve-unknown-fields": true, "properties": {"spec": spec}});
+    for (plural, kind, schema) in [("cats", "Cat", closed), ("dogs", "Dog", open)] {
+        let version =
+            json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+        let definition = json!({
+            "metadata": {"name": format!("{plural}.example.com")},
+            "spec": {"group": "example.com", "scope": "Cluster", "names": {"plural": plural, "kind": kind}, "versions": [version]},
+        });
+        let made =
+            harness::post(&server, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition)
+                .await;
+        assert_eq!(made.status, 201, "{made:?}");
+    }
+    let older = harness::get(&server, "/openapi/v2").await.body;
+    let gvk = json!([{"group": "example.com", "kind": "Dog", "version": "v1"}]);
+    assert_eq!(
+        older["definitions"]["com.example.v1.Dog"],
+        json!({"type": "object", "x-kubernetes-group-version-kind": gvk})
+    );
+    let cat = &older["definitions"]["com.example.v1.Cat"];
+    assert_eq!((&cat["type"], &cat["description"]), (&json!("object"), &json!("c")));
+    let meta = "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+    assert_eq!(cat["properties"]["metadata"]["$ref"], meta);
+    assert_eq!(cat["properties"]["kind"]["type"], "string");
+    let spec = &cat["properties"]["spec"];
+    assert_eq!(spec["required"], json!(["open"]));
+    let embedded = &spec["properties"]["embedded"];
+    assert_eq!(embedded["required"], json!(["kind", "apiVersion"]));
+    assert_eq!(embedded["properties"]["metadata"]["$ref"], meta);
+    assert_eq!(embedded["properties"]["spec"], json!({"type": "object"}));
+    for (field, told) in [
+        ("open", json!({"x-kubernetes-preserve-unknown-fields": true})),
+        (
+            "openEmbedded",
+            json!({"x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-embedded-resource": true}),
+        ),
+        ("none", json!({"description": "d"})),
+        ("list", json!({"type": "array", "items": {}})),
+        ("noList", json!({})),
+        ("map", json!({"type": "object", "additionalProperties": {}})),
+        ("either", json!({"x-kubernetes-int-or-string": true})),
+        ("checked", json!({"type": "string", "pattern": "a|b"})),
+    ] {
+        assert_eq!(spec["properties"][field], told, "{field}");
+    }
+    let newer = harness::get(&server, "/openapi/v3/apis/example.com/v1").await.body;
+    let spec = &newer["components"]["schemas"]["com.example.v1.Dog"]["properties"]["spec"];
+    assert_eq!(spec["properties"]["none"]["properties"], fields);
+    assert_eq!(spec["properties"]["open"]["properties"], fields);
+    // The form that kubectl asks for: of the two kinds one has a spec.
+    let protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let older = accepting(&server, "/openapi/v2", protobuf).await.body;
+    assert_eq!(older.as_str().unwrap().matches("openEmbedded").count(), 1);
+}

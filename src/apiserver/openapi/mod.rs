@@ -2,8 +2,9 @@
 //!
 //! `/openapi/v3` lists one document per group and version under an address that holds a digest of the document, so
 //! that clients may keep it for ever. Documents are made from the resource rows when first asked for. `/openapi/v2` holds
-//! the same, for clients that meet a kind which no v3 document has.
+//! the same, with less of custom kinds, for clients that meet a kind which no v3 document has.
 
+mod older_schemas;
 mod operations;
 mod paths;
 mod schemas;
@@ -149,7 +150,9 @@ impl OpenApi {
             None => {
                 let parsed =
                     documents.iter().filter_map(|(_, document)| serde_json::from_slice(&document.body).ok());
-                let body = Bytes::from(form.render(&parsed.collect::<Vec<Value>>()));
+                let mut parsed: Vec<Value> = parsed.collect();
+                older_schemas::replace(&mut parsed, rows);
+                let body = Bytes::from(form.render(&parsed));
                 second.insert(form, (hashes, body.clone()));
                 body
             }

@@ -35,8 +35,7 @@ impl Schemas {
         let name = custom_name(row, &row.kind);
         self.need(&format!("{META}.ObjectMeta"));
         let mut schema = custom_schema(row);
-        schema.insert("x-kubernetes-group-version-kind".into(), json!([gvk(row, &row.kind)]));
-        schema.extend(selectable_fields(row));
+        schema.extend(extensions(row));
         self.written.insert(name.clone(), Value::Object(schema));
         name
     }
@@ -307,7 +306,13 @@ fn custom_schema(row: &ResourceInfo) -> Map<String, Value> {
     schema
 }
 
-fn add_object_members(schema: &mut Map<String, Value>) {
+/// The kind that a custom resource's schema describes, and what of it can be selected.
+pub(super) fn extensions(row: &ResourceInfo) -> impl Iterator<Item = (String, Value)> {
+    let kind = ("x-kubernetes-group-version-kind".to_owned(), json!([gvk(row, &row.kind)]));
+    std::iter::once(kind).chain(selectable_fields(row))
+}
+
+pub(super) fn add_object_members(schema: &mut Map<String, Value>) {
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     if let Value::Object(properties) = properties {
         properties.insert("apiVersion".into(), json!({"description": API_VERSION, "type": "string"}));
@@ -332,18 +337,23 @@ fn complete_embedded(schema: &mut Map<String, Value>) {
     }
 }
 
+/// An embedded object says what it is.
+pub(super) fn add_embedded_members(schema: &mut Map<String, Value>) {
+    add_object_members(schema);
+    let required = schema.entry("required").or_insert_with(|| json!([]));
+    for name in ["kind", "apiVersion"] {
+        if let Some(names) = required.as_array_mut().filter(|names| !names.contains(&name.into())) {
+            names.push(name.into());
+        }
+    }
+}
+
 /// What extensions say, said again in words that every reader of OpenAPI knows.
 fn complete_node(schema: &mut Map<String, Value>) {
     let says = |name: &str| schema.get(name) == Some(&Value::Bool(true));
     let (embedded, either) = (says("x-kubernetes-embedded-resource"), says("x-kubernetes-int-or-string"));
     if embedded {
-        add_object_members(schema);
-        let required = schema.entry("required").or_insert_with(|| json!([]));
-        for name in ["kind", "apiVersion"] {
-            if let Some(names) = required.as_array_mut().filter(|names| !names.contains(&name.into())) {
-                names.push(name.into());
-            }
-        }
+        add_embedded_members(schema);
     }
     if either && !schema.contains_key("type") {
         schema.entry("anyOf").or_insert_with(|| json!([{"type": "integer"}, {"type": "string"}]));
@@ -358,7 +368,7 @@ fn selectable_fields(row: &ResourceInfo) -> Option<(String, Value)> {
 }
 
 /// `io.openshift.insights.v1alpha1.DataGather`: the group's labels reversed, version, kind.
-fn custom_name(row: &ResourceInfo, kind: &str) -> String {
+pub(super) fn custom_name(row: &ResourceInfo, kind: &str) -> String {
     let group: Vec<&str> = row.group.rsplit('.').collect();
     format!("{}.{}.{kind}", group.join("."), row.version)
 }

@@ -99,8 +99,7 @@ fn schema(schema: &Value) -> Message {
         }
         _ => {}
     }
-    let kind = text("type").or_else(|| schema.get("x-kubernetes-int-or-string").map(|_| "string"));
-    if let Some(kind) = kind.or_else(|| schema.get("oneOf").map(|_| "string")) {
+    if let Some(kind) = text("type").or_else(|| schema.get("oneOf").map(|_| "string")) {
         let mut item = Message::default();
         item.text(1, kind);
         message.message(22, &item);

@@ -217,15 +217,25 @@ impl Registry {
     /// Deletes the objects of a terminating definition, and it with the last of them.
     async fn end_definition(&self, call: &Call, name: &str) {
         self.note_deletion(call, name).await;
+        let Some(definition) = self.store.latest(&call.key(name)) else { return };
+        let spec = &definition.object["spec"];
+        let [group, plural] =
+            [&spec["group"], &spec["names"]["plural"]].map(|name| name.as_str().unwrap_or_default());
+        let key = storage_key(group, plural);
+        // Objects are there whether or not a version is served; of what was never established there are none.
         let served = self.served();
-        let Some(kind) = served.table.rows().iter().find(|row| !row.builtin && row.group_resource() == name)
-        else {
-            return;
-        };
-        for together in self.stored_objects(&kind.storage_key, None).chunks(AT_ONCE) {
+        if let Some(version) = served.custom_kind(group, plural).and_then(|kind| kind.versions.first()) {
+            self.delete_objects(name, &key, &version.info).await;
+        }
+        self.finish_definition(call, name, &key).await;
+    }
+
+    /// Deletes the objects of the definition `name`, which `info` describes in any of its versions.
+    async fn delete_objects(&self, name: &str, key: &str, info: &Arc<ResourceInfo>) {
+        for together in self.stored_objects(key, None).chunks(AT_ONCE) {
             let ended = together.iter().map(async |kept| {
                 let head = kept.object.head();
-                let about = Call { identity: Identity::admin(), ..self.own_call_about(kind, &head) };
+                let about = Call { identity: Identity::admin(), ..self.own_call_about(info, &head) };
                 let options = DeleteOptions::default();
                 Box::pin(self.delete(&about, object::name(&head), &options)).await
             });
@@ -235,7 +245,6 @@ impl Registry {
                 }
             }
         }
-        self.finish_definition(call, name, &kind.storage_key).await;
     }
 
     async fn note_deletion(&self, call: &Call, name: &str) {
@@ -339,6 +348,11 @@ fn custom_kind(stored: &Stored, counts: &Arc<Counts>) -> CustomKind {
     }
 }
 
+/// Under what the objects of a custom resource are stored.
+fn storage_key(group: &str, plural: &str) -> String {
+    format!("{group}/{plural}")
+}
+
 fn custom_row(definition: &Value, version: &Value) -> ResourceInfo {
     let spec = &definition["spec"];
     let accepted = &definition["status"]["acceptedNames"];
@@ -367,7 +381,7 @@ fn custom_row(definition: &Value, version: &Value) -> ResourceInfo {
         status_keeps: vec!["metadata".to_owned()],
         columns: version["additionalPrinterColumns"].as_array().into_iter().flatten().map(column).collect(),
         schema: version.pointer("/schema/openAPIV3Schema").cloned().map(Arc::new),
-        storage_key: format!("{group}/{}", name("plural")),
+        storage_key: storage_key(&group, &name("plural")),
         selectable_fields: selectable
             .filter_map(|field| field["jsonPath"].as_str())
             .map(|path| path.trim_start_matches('.').to_owned())
