@@ -10,7 +10,7 @@ use crate::status::Refusal;
 
 pub(super) const PLUGIN: Plugin = Plugin { name: "PodTopologyLabels", mutate: Some(admit), validate: None };
 
-const COPIED: [&str; 2] = ["topology.k8s.io/zone", "topology.k8s.io/region"];
+const COPIED: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 
 fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     let node = if request.creates("", "pods") {
@@ -27,9 +27,9 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     let Some(node) = request.stored("nodes", "", node) else { return Ok(()) };
-    let known = |key: &str| object::meta_map(request.object(), "labels").any(|(own, _)| own == key);
+    // The node knows better than whoever wrote the pod or the binding.
     let copied: Map<String, Value> = object::meta_map(&node, "labels")
-        .filter(|(key, _)| COPIED.contains(key) && !known(key))
+        .filter(|(key, _)| COPIED.contains(key))
         .map(|(key, value)| (key.to_owned(), value.into()))
         .collect();
     if !copied.is_empty() {
@@ -50,16 +50,16 @@ mod tests {
 
     #[test]
     fn pods_are_where_their_node_is() {
-        let node = json!({"metadata": {"name": "n", "labels": {"topology.k8s.io/zone": "z", "topology.k8s.io/region": "r",
-            "topology.kubernetes.io/zone": "other", "disk": "ssd"}}});
+        let node = json!({"metadata": {"name": "n", "labels": {"topology.kubernetes.io/zone": "z",
+            "topology.kubernetes.io/region": "r", "topology.k8s.io/zone": "other", "disk": "ssd"}}});
         let stored = [("nodes", node)];
         let mut on_node = pod();
         on_node["spec"]["nodeName"] = json!("n");
-        on_node["metadata"]["labels"] = json!({"topology.k8s.io/region": "own"});
+        on_node["metadata"]["labels"] = json!({"a": "b", "topology.kubernetes.io/region": "own"});
         let made = Asked::create("pods", &on_node, &stored).of(&PLUGIN).unwrap().0.unwrap();
         assert_eq!(
             made["metadata"]["labels"],
-            json!({"topology.k8s.io/region": "own", "topology.k8s.io/zone": "z"})
+            json!({"a": "b", "topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": "z"})
         );
         assert_eq!(Asked::create("pods", &pod(), &stored).of(&PLUGIN).unwrap().0, None);
         let binding = json!({"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}});
@@ -68,7 +68,7 @@ mod tests {
         let made = asked.of(&PLUGIN).unwrap().0.unwrap();
         assert_eq!(
             made["metadata"]["labels"],
-            json!({"topology.k8s.io/region": "r", "topology.k8s.io/zone": "z"})
+            json!({"topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": "z"})
         );
     }
 }

@@ -83,7 +83,8 @@ impl<'r> Request<'r> {
 
     /// A stored object of a kind of Kubernetes itself, in its newest state.
     pub(super) fn stored(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
-        let key = Key { resource: plural.into(), namespace: namespace.to_owned(), name: name.to_owned() };
+        let resource = self.storage_key(plural).into();
+        let key = Key { resource, namespace: namespace.to_owned(), name: name.to_owned() };
         self.cluster.latest_object(&key).map(|stored| stored.object)
     }
 
@@ -95,9 +96,18 @@ impl<'r> Request<'r> {
     /// Like [`Self::all`], for kinds with many: whoever looks at them unpacks one at a time.
     pub(super) fn all_packed(&self, plural: &str, namespace: Option<&str>) -> Result<Vec<Kept>, Refusal> {
         let mut found: Vec<Kept> = Vec::new();
-        let listed = self.cluster.each_object(plural, namespace, &mut |kept| found.push(kept.clone()));
+        let listed = self
+            .cluster
+            .each_object(&self.storage_key(plural), namespace, &mut |kept| found.push(kept.clone()));
         listed.map_err(|error| Refusal::internal(error.to_string()))?;
         Ok(found)
+    }
+
+    /// Where the objects of a kind of Kubernetes itself lie: not all under their plural.
+    fn storage_key(&self, plural: &str) -> String {
+        let resources = self.cluster.resources();
+        let row = resources.rows().iter().find(|row| row.builtin && row.plural == plural);
+        row.map_or_else(|| plural.to_owned(), |row| row.storage_key.clone())
     }
 
     /// Whether the pod is the image of one that a kubelet runs by itself.

@@ -119,7 +119,8 @@ impl<'a> Asked<'a> {
             Stored { store: Store::in_memory(), resources: Arc::new(ResourceTable::new(builtin_rows(), 1)) };
         for (plural, object) in self.stored {
             let (namespace, name) = (object::namespace(object).to_owned(), object::name(object).to_owned());
-            let key = Key { resource: (*plural).into(), namespace, name };
+            let info = builtin_rows().into_iter().find(|info| info.plural == *plural).unwrap();
+            let key = Key { resource: info.storage_key.as_str().into(), namespace, name };
             block_on(cluster.store.put(&key, Expect::Absent, object.clone())).unwrap();
         }
         let info = builtin_rows().into_iter().find(|info| info.plural == self.plural).unwrap();
