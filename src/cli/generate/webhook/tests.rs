@@ -234,12 +234,13 @@ fn custom_resources_are_sent_where_their_definitions_are_enforced() {
 /// Policies that change objects are asked apart from those that judge them, and only where there are any with a binding.
 #[test]
 fn policies_that_change_objects_have_a_configuration_of_their_own() {
+    const PATCH: &str = r#"[JSONPatch{op: "remove", path: "/spec/hostname"}]"#;
     let policy = json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy",
         "metadata": {"name": "m"},
         "spec": {
             "matchConstraints": {"resourceRules": [rule(PODS)]}, "reinvocationPolicy": "Never",
-            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}],
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": PATCH}}],
         },
     });
     let binding = json!({
