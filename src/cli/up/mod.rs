@@ -287,7 +287,7 @@ impl UpArgs {
 fn hints(kubeconfig: &Path, sample: &Path) -> String {
     let export = format!("export KUBECONFIG={}", kubeconfig.display());
     if !sample.exists() {
-        return format!("{export}\nkubectl get namespaces\n");
+        return format!("{export}\nkubectl get namespaces\nkubectl get validatingadmissionpolicies\n");
     }
     format!("{export}\nkubectl apply -f {}\nkubectl get datagathers -w\n", sample.display())
 }
@@ -432,7 +432,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (sample, kubeconfig) = (folder.path().join("sample.yaml"), Path::new(".admit/kubeconfig"));
         let export = "export KUBECONFIG=.admit/kubeconfig\n";
-        assert_eq!(hints(kubeconfig, &sample), format!("{export}kubectl get namespaces\n"));
+        let look = "kubectl get namespaces\nkubectl get validatingadmissionpolicies\n";
+        assert_eq!(hints(kubeconfig, &sample), format!("{export}{look}"));
         std::fs::write(&sample, "").unwrap();
         let apply = format!("kubectl apply -f {}\n", sample.display());
         assert_eq!(hints(kubeconfig, &sample), format!("{export}{apply}kubectl get datagathers -w\n"));
