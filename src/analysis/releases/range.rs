@@ -89,13 +89,6 @@ impl Releases {
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Release> + '_ {
         self.0.iter().copied()
     }
-
-    /// How many there are; at least one.
-    #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "there is always one")]
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ mod enumeration;
 pub(crate) mod format;
 pub(crate) mod list_type;
 pub(crate) mod metadata;
-mod numeric;
+pub(crate) mod numeric;
 mod outline;
 mod parse;
 mod pattern;

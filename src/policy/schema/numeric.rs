@@ -2,7 +2,7 @@
 
 /// The integer a float stands for, when it is whole and fits.
 #[must_use]
-pub(super) fn whole(value: f64) -> Option<i64> {
+pub(crate) fn whole(value: f64) -> Option<i64> {
     // 2^63 is the first float that does not fit.
     (value.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value))
         .then(|| saturating(value))

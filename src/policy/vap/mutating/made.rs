@@ -6,6 +6,8 @@ use admit_cel::{Made, Map, Opaque, Value, runtime_type};
 use bumpalo::Bump;
 use serde_json::{Number, Value as Json};
 
+use crate::schema::numeric;
+
 /// The greatest whole number below which a double holds every one; others are text in the JSON of a value.
 const MAX_EXACT: u64 = (1 << 53) - 1;
 
@@ -165,12 +167,11 @@ fn members<'a>(
 
 /// A whole number is written without a fraction, as Go writes it.
 fn double(value: f64) -> Result<Json, String> {
-    const WHOLE: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() < WHOLE {
-        #[expect(clippy::cast_possible_truncation, reason = "it is whole, and an i64 holds it")]
-        return Ok(Json::from(value as i64));
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match numeric::whole(value) {
+        Some(whole) if value.abs() < EXACT => Ok(Json::from(whole)),
+        _ => Number::from_f64(value).map(Json::Number).ok_or_else(|| format!("invalid number {value}")),
     }
-    Number::from_f64(value).map(Json::Number).ok_or_else(|| format!("invalid number {value}"))
 }
 
 /// Objects below a field are named after it: `Object.spec` in `spec`.
