@@ -242,8 +242,7 @@ async fn an_answer_to_another_question_is_no_answer() {
 #[tokio::test]
 async fn a_webhook_that_cannot_be_reached_follows_its_failure_policy() {
     let server = Server::builder().build().await.unwrap();
-    // A port that was free a moment ago, and that nobody listens on now.
-    let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let port = testing::free_port().unwrap();
     let client = json!({"url": format!("https://127.0.0.1:{port}/validate")});
     post(&server, CONFIGURATIONS, &configuration(&client, &json!({"timeoutSeconds": 2}))).await;
     let refused = post(&server, MAPS, &map("one")).await;

@@ -9,7 +9,6 @@ use admit_apiserver::store::{Expect, Key};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use crate::harness::{delete, merge, post};
 use crate::webhook::{CONFIGURATIONS, MAPS, Script, configuration, map, serve};
@@ -176,9 +175,7 @@ async fn a_service_is_reached_at_its_ready_endpoints() {
 #[tokio::test]
 async fn a_service_may_stand_for_a_name() {
     let demo = Demo::new().await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let free = listener.local_addr().unwrap().port();
-    drop(listener);
+    let free = testing::free_port().unwrap();
     let external = |name: &str| json!({"type": "ExternalName", "externalName": name});
     // The ports that it lists are nobody's.
     let listing = json!({"type": "ExternalName", "externalName": "localhost", "ports": [{"port": 1}]});

@@ -2,7 +2,6 @@
 //! empty: no definitions, no policies, nobody who works in them.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -63,7 +62,8 @@ impl ApiServer {
     /// The programs of `assets`, on free ports.
     pub(super) fn real(assets: &Path) -> Self {
         let (folder, authority) = prepared();
-        let (etcd, peer, api) = (free_port(), free_port(), free_port());
+        let (etcd, peer, api) =
+            (testing::free_port().unwrap(), testing::free_port().unwrap(), testing::free_port().unwrap());
         let at = |name: &str| folder.path().join(name).display().to_string();
         let leaf = leaf(&authority);
         fs::write(at("api.crt"), &leaf.certificate_pem).unwrap();
@@ -174,9 +174,4 @@ fn certified(identity: &Identity) -> Value {
         "client-certificate-data": STANDARD.encode(&identity.certificate_pem),
         "client-key-data": STANDARD.encode(&identity.key_pem),
     })
-}
-
-/// Free at this moment.
-pub(super) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::apiserver::{ApiServer, free_port};
+use super::apiserver::ApiServer;
 use super::cluster::{Cluster, said, shipped};
 use crate::deploy::base;
 use crate::running::client;
@@ -16,7 +16,7 @@ use crate::serve::cluster::follows;
 pub(super) fn certificates_reach_the_api_server(api: &ApiServer) {
     let cluster = Cluster::new(api);
     let (rights, kubeconfig) = entitled(&cluster);
-    let listen = format!("127.0.0.1:{}", free_port());
+    let listen = format!("127.0.0.1:{}", testing::free_port().unwrap());
     let policies = shipped("policies");
     let args = ["--listen", &listen, "--kubeconfig", &kubeconfig, "--policies", &policies];
     let start = || cluster.place.start_self_signed(&args);

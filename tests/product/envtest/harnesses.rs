@@ -13,7 +13,9 @@ use kube::api::{DeleteParams, ListParams, PostParams, WatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
-use super::harness::{Authority, Pair, Place, Process, client_of, free_port, own_client, own_serving};
+use testing::free_port;
+
+use super::harness::{Authority, Pair, Place, Process, client_of, own_client, own_serving};
 
 /// controller-runtime: what a suite starts before its first test.
 struct Envtest {
@@ -27,14 +29,14 @@ impl Envtest {
     fn new(args: &[&str]) -> Self {
         Self {
             place: Place::new(args),
-            ports: (free_port(), free_port()),
+            ports: (free_port().unwrap(), free_port().unwrap()),
             serving: Authority::new(),
             clients: Authority::new(),
         }
     }
 
     fn etcd(&self) -> Process {
-        let (port, peer) = (self.ports.0, free_port());
+        let (port, peer) = (self.ports.0, free_port().unwrap());
         // Asked of the help first: `^\s*--unsafe-no-fsync\b`.
         assert!(self.has_flag("etcd", "unsafe-no-fsync"));
         let mut etcd = self.place.start(
@@ -244,7 +246,7 @@ async fn controllers_run_where_the_folder_was_asked_for_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn kube_api_test_starts_uses_and_stops_the_pair() {
     let place = Place::new(&[]);
-    let (client_port, peer, port) = (free_port(), free_port(), free_port());
+    let (client_port, peer, port) = (free_port().unwrap(), free_port().unwrap(), free_port().unwrap());
     let [data, wal, folder] = ["data", "wal", "certificates"].map(|name| {
         fs::create_dir(place.path(name)).unwrap();
         place.text(name)

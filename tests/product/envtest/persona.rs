@@ -3,7 +3,9 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use super::harness::{Place, free_port};
+use testing::free_port;
+
+use super::harness::Place;
 
 fn told(place: &Place, program: &str, args: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(place.assets.join(program)).args(args).output().unwrap();
@@ -62,12 +64,12 @@ fn a_flag_whose_meaning_is_not_built_stops_with_its_name() {
 #[test]
 fn a_data_directory_has_one_etcd() {
     let place = Place::new(&[]);
-    let port = free_port();
+    let port = free_port().unwrap();
     let data = format!("--data-dir={}", place.text("etcd"));
     let listen = |port: u16| format!("--listen-client-urls=http://127.0.0.1:{port}");
     let mut etcd = place.start("etcd", &[data.clone(), listen(port)]);
     etcd.wait_for(port, "/health", false);
-    let (code, text) = told(&place, "etcd", &[&data, &listen(free_port())]);
+    let (code, text) = told(&place, "etcd", &[&data, &listen(free_port().unwrap())]);
     assert_eq!(code, Some(2));
     assert!(text.contains("is used by another etcd"), "{text}");
     assert!(etcd.stop().success());

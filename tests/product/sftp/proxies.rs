@@ -100,7 +100,7 @@ async fn tinyproxy_connects() {
     }
     let Some(sshd) = Sshd::start(&Wanted::default()) else { return };
     let dir = tempfile::tempdir().unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = testing::free_port().unwrap();
     let config =
         format!("Port {port}\nListen 127.0.0.1\nTimeout 60\nBasicAuth robot s3cret\nMaxClients 10\n");
     fs::write(dir.path().join("config"), config).unwrap();

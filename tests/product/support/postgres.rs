@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -288,7 +287,7 @@ fn start() -> Option<Server> {
     assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
     // Free at this moment; whoever takes it before the server does makes it fail to start, which is tried again.
     let started = (0..5).find_map(|_| {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = testing::free_port().unwrap();
         keep(&folder, &bin, port).map(|keeper| (keeper, port))
     });
     let (keeper, port) = started.unwrap_or_else(|| panic!("PostgreSQL does not start:\n{}", log(&folder)));

@@ -1,9 +1,11 @@
-//! What tests of every package share: recorded answers of the reference, how a test that cannot run says so, and the text of
-//! a public API.
+//! What tests of every package share: recorded answers of the reference, how a test that cannot run says so, free ports,
+//! and the text of a public API.
 
 pub mod api;
+mod ports;
 mod recorded;
 mod skipped;
 
+pub use ports::free_port;
 pub use recorded::{Corpus, FOREIGN, corpora, corpus};
 pub use skipped::{Need, skip};

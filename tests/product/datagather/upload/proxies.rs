@@ -209,7 +209,7 @@ async fn tinyproxy_connects() {
     let files = Files::new(CANARY);
     let service = FakeIngress::start(Answers::accept("abc")).await;
     let behind = FakeProxy::start(Manner::Quiet(service.address, None), false).await;
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = testing::free_port().unwrap();
     let config = format!(
         "Port {port}\nListen 127.0.0.1\nTimeout 60\nBasicAuth robot s3cret\nMaxClients 10\nUpstream http {}\n",
         behind.address
