@@ -1,5 +1,4 @@
-//! `/convert`: ConversionReviews of `apiextensions.k8s.io/v1` in and out. What a conversion does to an object is handed in; here is
-//! what the protocol asks for: the same uid, as many objects in the same order, or a Failure with a message.
+//! `/convert`: ConversionReviews of `apiextensions.k8s.io/v1` in and out, as the protocol asks for it: the same uid, as many objects in the same order, or a Failure with a message.
 //!
 //! Whatever is asked with a uid is answered as a review, with 200; the rest as on the other routes.
 
@@ -7,17 +6,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use admit_apimachinery::status::{Reason, Status};
-use admit_policy::{GroupVersionKind, json};
+use admit_policy::json;
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode, Uri};
 use serde_json::{Value, json};
 use tokio::time::{Instant as TokioInstant, timeout_at};
 
+use super::converters::Converters;
 use super::deadline::Deadline;
 use super::failure_answer::FailureAnswer;
 use super::log::shown;
-use super::review::{Answer, recover_id};
+use super::review::{Answer, Decided, recover_id};
 use super::routes::{Context, is_json, no_body, no_json};
 use super::workers::{Gone, NotDone};
 
@@ -25,18 +25,6 @@ use super::workers::{Gone, NotDone};
 const ROUTE: &str = "convert";
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 const KIND: &str = "ConversionReview";
-
-/// Why an object is not converted to another version.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConversionError {
-    #[error("{api_version}, Kind={kind} is not converted here")]
-    UnknownKind { api_version: String, kind: String },
-    #[error("there is no way from {from} to {to} for a {kind}")]
-    UnknownVersion { from: String, to: String, kind: String },
-    /// What the converter says of the object.
-    #[error("{0}")]
-    InvalidObject(String),
-}
 
 /// Why a review cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -53,41 +41,14 @@ enum ReviewError {
     InvalidObjects,
 }
 
-/// A kind that is converted here.
-#[derive(Clone, Debug)]
-pub struct Converter {
-    pub group: &'static str,
-    pub kind: &'static str,
-    pub versions: Vec<&'static str>,
-    /// From a version to another; `apiVersion` is set already. Why it cannot be done otherwise.
-    pub convert: fn(&mut Value, &str, &str) -> Result<(), ConversionError>,
-}
-
-/// The kinds that are converted.
-#[derive(Clone, Debug, Default)]
-pub struct Converters(Arc<[Converter]>);
-
-impl From<Vec<Converter>> for Converters {
-    fn from(converters: Vec<Converter>) -> Self {
-        Self(converters.into())
-    }
-}
-
-/// An answer, and how it is counted.
-struct Told {
-    answer: Answer,
-    label: &'static str,
-}
-
-impl Told {
-    fn undecided(undecided: &FailureAnswer, uid: Option<&str>) -> Self {
-        let FailureAnswer { status, label } = undecided;
-        let answer = match uid {
-            Some(uid) => failure(uid, &status.message),
-            None => Answer::plain(status),
-        };
-        Self { answer, label }
-    }
+/// The answer to a review that was not decided.
+fn undecided(why: &FailureAnswer, uid: Option<&str>) -> Decided {
+    let FailureAnswer { status, label } = why;
+    let answer = match uid {
+        Some(uid) => failure(uid, &status.message),
+        None => Answer::plain(status),
+    };
+    Decided { answer, label }
 }
 
 impl Context {
@@ -96,7 +57,7 @@ impl Context {
         let deadline = Deadline::new(started, self.admission.timeout, uri.query());
         let metrics = Arc::clone(&self.admission.metrics);
         let mut trace = self.admission.traces.begin(ROUTE, headers);
-        let Told { answer, label } = self.converted(deadline, headers, body).await;
+        let Decided { answer, label } = self.converted(deadline, headers, body).await;
         metrics.request(ROUTE, label, started.elapsed());
         trace.note("admission.answer", label);
         trace.note("http.response.status_code", i64::from(answer.code.as_u16()));
@@ -106,28 +67,28 @@ impl Context {
         answer.into_response()
     }
 
-    async fn converted(self, deadline: Deadline, headers: &HeaderMap, body: Body) -> Told {
+    async fn converted(self, deadline: Deadline, headers: &HeaderMap, body: Body) -> Decided {
         if !is_json(headers) {
-            return Told::undecided(&no_json(), None);
+            return undecided(&no_json(), None);
         }
         let received = match self.memory.receive(headers, body).await {
             Ok(received) => received,
-            Err(problem) => return Told::undecided(&no_body(problem), None),
+            Err(problem) => return undecided(&no_body(problem), None),
         };
         let (bytes, converters) = (received.bytes.clone(), self.admission.converters.clone());
         let work = move |gone: &Gone<'_>| {
             let passed = || Instant::now() >= deadline.evaluation || gone();
-            let told = converters.answer(&received.bytes, &passed);
+            let told = answer(&converters, &received.bytes, &passed);
             // As long as the body is worked on, it counts.
             drop(received);
             told
         };
         let done =
             timeout_at(TokioInstant::from_std(deadline.answer), self.admission.workers.run(work)).await;
-        let undecided = match done {
+        let why = match done {
             Ok(Ok(told)) => return told,
             // Callers try again after 429, which costs less than the review does.
-            Ok(Err(NotDone::Overloaded)) => return Told::undecided(&FailureAnswer::overloaded(), None),
+            Ok(Err(NotDone::Overloaded)) => return undecided(&FailureAnswer::overloaded(), None),
             Ok(Err(NotDone::Panicked(text))) => {
                 self.admission.metrics.panicked();
                 unconverted("failed", &format!("panicked: {text}"))
@@ -136,12 +97,8 @@ impl Context {
         };
         let id = recover_id(&bytes, false);
         let uid = id.as_ref().map(|id| shown(&id.uid));
-        tracing::error!(
-            uid = uid.as_deref(),
-            cause = undecided.status.message,
-            "objects could not be converted"
-        );
-        Told::undecided(&undecided, id.as_ref().map(|id| id.uid.as_str()))
+        tracing::error!(uid = uid.as_deref(), cause = why.status.message, "objects could not be converted");
+        undecided(&why, id.as_ref().map(|id| id.uid.as_str()))
     }
 }
 
@@ -159,74 +116,32 @@ fn malformed(why: &str) -> FailureAnswer {
     }
 }
 
-impl Converters {
-    fn answer(&self, body: &[u8], passed: &dyn Fn() -> bool) -> Told {
-        let (uid, version, objects) = match question(body) {
-            Ok(question) => question,
+fn answer(converters: &Converters, body: &[u8], passed: &dyn Fn() -> bool) -> Decided {
+    let (uid, version, objects) = match question(body) {
+        Ok(question) => question,
+        Err(why) => {
+            let id = recover_id(body, false);
+            return undecided(&malformed(&why.to_string()), id.as_ref().map(|id| id.uid.as_str()));
+        }
+    };
+    let mut converted = Vec::with_capacity(objects.len());
+    for (place, object) in objects.into_iter().enumerate() {
+        if passed() {
+            return undecided(&unconverted("timeout", "the time for it is over"), Some(&uid));
+        }
+        match converters.one(object, &version) {
+            Ok(object) => converted.push(object),
             Err(why) => {
-                let id = recover_id(body, false);
-                return Told::undecided(&malformed(&why.to_string()), id.as_ref().map(|id| id.uid.as_str()));
-            }
-        };
-        let mut converted = Vec::with_capacity(objects.len());
-        for (place, object) in objects.into_iter().enumerate() {
-            if passed() {
-                return Told::undecided(&unconverted("timeout", "the time for it is over"), Some(&uid));
-            }
-            match self.one(object, &version) {
-                Ok(object) => converted.push(object),
-                Err(why) => {
-                    tracing::warn!(uid = %shown(&uid), place, %why, "an object cannot be converted");
-                    return Told {
-                        answer: failure(&uid, &format!("object {place}: {why}")),
-                        label: "refused",
-                    };
-                }
+                tracing::warn!(uid = %shown(&uid), place, %why, "an object cannot be converted");
+                return Decided {
+                    answer: failure(&uid, &format!("object {place}: {why}")),
+                    label: "refused",
+                };
             }
         }
-        let response = json!({"uid": uid, "convertedObjects": converted, "result": {"status": "Success"}});
-        Told { answer: review(&response), label: "converted" }
     }
-
-    /// The object as `kind`, where that is a kind that is converted here.
-    pub(super) fn of(
-        &self,
-        object: &Value,
-        kind: &GroupVersionKind,
-    ) -> Option<Result<Value, ConversionError>> {
-        self.find(&kind.group, &kind.kind)?;
-        let wanted = kind.api_version();
-        if object.get("apiVersion").and_then(Value::as_str) == Some(&wanted) {
-            return Some(Ok(object.clone()));
-        }
-        Some(self.one(object.clone(), &wanted))
-    }
-
-    fn find(&self, group: &str, kind: &str) -> Option<&Converter> {
-        self.0.iter().find(|converter| converter.group == group && converter.kind == kind)
-    }
-
-    /// The object in that version, which is written with its group.
-    fn one(&self, mut object: Value, wanted: &str) -> Result<Value, ConversionError> {
-        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let (found, kind) = (text("apiVersion"), text("kind"));
-        let (group, from) = found.split_once('/').unwrap_or(("", found.as_str()));
-        let Some(converter) = self.find(group, &kind) else {
-            let (api_version, kind) = (shown(&found).to_string(), shown(&kind).to_string());
-            return Err(ConversionError::UnknownKind { api_version, kind });
-        };
-        let known = |version: &str| converter.versions.contains(&version);
-        let to = wanted.split_once('/').filter(|(other, to)| *other == group && known(to));
-        let Some((_, to)) = to.filter(|_| known(from)) else {
-            let (from, to) = (shown(&found).to_string(), shown(wanted).to_string());
-            return Err(ConversionError::UnknownVersion { from, to, kind });
-        };
-        if let Value::Object(members) = &mut object {
-            members.insert("apiVersion".to_owned(), wanted.into());
-        }
-        (converter.convert)(&mut object, from, to)?;
-        Ok(object)
-    }
+    let response = json!({"uid": uid, "convertedObjects": converted, "result": {"status": "Success"}});
+    Decided { answer: review(&response), label: "converted" }
 }
 
 /// The uid, the version that is wanted, and the objects, of a review.

@@ -6,20 +6,14 @@ use std::time::Instant;
 use admit_policy::patch::difference;
 use admit_policy::{Decision, Enforcement, EvalOptions, KnownKinds, Mutated, RuleOutcome, Verdict};
 
-use super::convert::Converters;
+use super::converters::Converters;
 use super::failure_answer::{AUDITING, FailureAnswer};
 use super::policy_host::{Cluster, PolicyHost};
-use super::review::{Answer, Question};
+use super::review::{Answer, Decided, Question};
 use super::snapshot::{Ask, InForce};
 use super::workers::Gone;
 use super::{log, resource};
 use crate::telemetry::Metrics;
-
-/// An answer, and how it is counted.
-pub(super) struct Decided {
-    pub(super) answer: Answer,
-    pub(super) label: &'static str,
-}
 
 /// How long a decision is worth making.
 pub(super) struct Patience<'p> {

@@ -7,8 +7,7 @@
 
 use admit_apimachinery::status::{Reason, Status};
 
-use super::decide::Decided;
-use super::review::{Answer, ReviewId, Unreadable};
+use super::review::{Answer, Decided, ReviewId, Unreadable};
 use super::snapshot::Ask;
 use crate::telemetry::Metrics;
 

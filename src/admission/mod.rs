@@ -12,6 +12,7 @@
 
 mod body;
 mod convert;
+mod converters;
 mod deadline;
 mod decide;
 mod failure_answer;
@@ -29,7 +30,7 @@ pub mod tls;
 mod workers;
 
 pub use admit_serving::ServeError;
-pub use convert::{ConversionError, Converter, Converters};
+pub use converters::{ConversionError, Converter, Converters};
 pub use listen::{Port, Shutdown, serve};
 pub use observe::Observed;
 pub use policy_host::Cluster;

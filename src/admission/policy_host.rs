@@ -9,7 +9,7 @@ use admit_policy::{
 };
 use serde_json::Value;
 
-use super::convert::Converters;
+use super::converters::Converters;
 use super::snapshot::InForce;
 
 /// What is known of a cluster, made elsewhere and asked from the threads that decide; none where only files answer.

@@ -31,13 +31,13 @@ use tokio::sync::watch;
 use tokio::time::{Instant as TokioInstant, timeout_at};
 
 use super::body::{BODY_TIMEOUT, BodyMemory, MAX_BODY, NoBody, Received};
-use super::convert::Converters;
+use super::converters::Converters;
 use super::deadline::Deadline;
-use super::decide::{Decided, Patience, decide};
+use super::decide::{Patience, decide};
 use super::failure_answer::FailureAnswer;
 use super::log;
 use super::policy_host::Cluster;
-use super::review::{Answer, read, recover_id};
+use super::review::{Answer, Decided, read, recover_id};
 use super::snapshot::{Ask, InForce};
 use super::workers::{Gone, NotDone, Workers};
 use crate::telemetry::{Metrics, Readiness, Trace, Traces};

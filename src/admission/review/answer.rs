@@ -22,6 +22,13 @@ pub struct Answer {
     pub body: Bytes,
 }
 
+/// An answer, and how it is counted.
+pub(in crate::admission) struct Decided {
+    pub(in crate::admission) answer: Answer,
+    /// As a label of metrics.
+    pub(in crate::admission) label: &'static str,
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Review<'a> {

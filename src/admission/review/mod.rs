@@ -8,6 +8,7 @@ mod read;
 mod uid;
 
 pub use answer::Answer;
+pub(super) use answer::Decided;
 pub(super) use id::ReviewId;
 pub(super) use read::{Question, Unreadable, read};
 pub(super) use uid::recover as recover_id;

@@ -13,7 +13,7 @@ use rustls::{
 };
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use super::config::TlsConfigError;
+use super::error::TlsConfigError;
 
 /// The callers that are let in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,30 +8,11 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoClientAuth, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
-use thiserror::Error;
 
 use super::Identity;
-use super::authority::{CertificateError, Life};
+use super::authority::Life;
 use super::clients::{Clients, roots};
-
-/// Why a TLS configuration cannot be made.
-#[derive(Debug, Error)]
-pub enum TlsConfigError {
-    #[error("holds no certificate as PEM text; give the certificate, and its chain after it")]
-    NoCertificate,
-    #[error("holds no private key as PEM text; give the key that the certificate was made with")]
-    NoKey,
-    #[error("are no pair; give the key that the certificate was made with")]
-    NoPair,
-    #[error("expired on {0}; put a new certificate in its place")]
-    Expired(String),
-    #[error("certificate and key cannot be used: {0}")]
-    Rustls(#[from] rustls::Error),
-    #[error("holds no authority of clients that can be used: {0}")]
-    Clients(String),
-    #[error("the certificate cannot be read: {0}")]
-    Certificate(#[from] CertificateError),
-}
+use super::error::TlsConfigError;
 
 /// What a webhook's port shows, and whom it lets in.
 #[derive(Clone, Debug)]
@@ -41,12 +22,6 @@ pub struct WebhookTls {
     pub clients: Option<Clients>,
     /// Whether TLS 1.2 is spoken as well; of its cipher suites, only those with authenticated encryption.
     pub tls12: bool,
-}
-
-impl TlsConfigError {
-    pub(super) fn clients(error: impl std::fmt::Display) -> Self {
-        Self::Clients(error.to_string())
-    }
 }
 
 impl WebhookTls {

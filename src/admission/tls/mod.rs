@@ -4,6 +4,7 @@
 mod authority;
 mod clients;
 mod config;
+mod error;
 mod managed;
 
 #[cfg(test)]
@@ -11,5 +12,6 @@ mod tests;
 
 pub use authority::{Authority, AuthorityError, CertificateError, Identity, write_private};
 pub use clients::Clients;
-pub use config::{TlsConfigError, WebhookTls, server_config};
+pub use config::{WebhookTls, server_config};
+pub use error::TlsConfigError;
 pub use managed::{Lives, Managed, Renewal};

@@ -9,25 +9,11 @@ use serde_json::Value;
 
 use super::boundaries::{self, is_format};
 use super::facts::{self, FACTS, Subject};
-use super::{Release, Releases, reason};
+use super::reason::{self, Cause};
+use super::{Release, Releases};
 
 /// What a document means by itself has nothing to do with what else there is.
 const OPTIONS: LoadOptions = LoadOptions { ignore_unknown: true };
-
-/// Why a document, or a part of it, is not taken as it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
-    /// The server refuses it.
-    Refused,
-    /// The server refuses it, for it would cost too much.
-    TooCostly,
-    /// The server does not know the kind.
-    NotServed,
-    /// The server takes it without this field.
-    Dropped,
-    /// The server takes it and does not check this format.
-    Unchecked,
-}
 
 /// What some releases say of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,26 +59,6 @@ pub struct Report {
     pub files: Vec<FileReport>,
     /// How often documents were judged: at most once for each release.
     pub runs: usize,
-}
-
-impl Cause {
-    /// Whether the release does not take the document.
-    #[must_use]
-    pub const fn refuses(self) -> bool {
-        matches!(self, Self::Refused | Self::TooCostly | Self::NotServed)
-    }
-
-    /// As output names it: `refused`, `too-costly`, `not-served`, `dropped`, `unchecked`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Refused => "refused",
-            Self::TooCostly => "too-costly",
-            Self::NotServed => "not-served",
-            Self::Dropped => "dropped",
-            Self::Unchecked => "unchecked",
-        }
-    }
 }
 
 /// Judges each definition, policy, binding and webhook configuration by itself; other documents are passed over.

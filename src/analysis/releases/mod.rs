@@ -11,6 +11,7 @@ mod page;
 mod range;
 mod reason;
 
-pub use judge::{Cause, DocumentReport, FileReport, Found, Report, groups, judge, not_served};
+pub use judge::{DocumentReport, FileReport, Found, Report, groups, judge, not_served};
 pub use page::page;
 pub use range::{FIRST, LAST, Release, Releases, ReleasesError};
+pub use reason::Cause;

@@ -1,10 +1,44 @@
-//! Why a release refuses: the cause of a refusal, and the release that brought what it misses.
+//! Why a release does not take something: the causes that there are, and the release that brought what is missing.
 
 use admit_cel::{is_identifier, overloads};
 
 use super::boundaries::{function_of, offered_from};
-use super::judge::Cause;
 use super::{Release, facts};
+
+/// Why a document, or a part of it, is not taken as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// The server refuses it.
+    Refused,
+    /// The server refuses it, for it would cost too much.
+    TooCostly,
+    /// The server does not know the kind.
+    NotServed,
+    /// The server takes it without this field.
+    Dropped,
+    /// The server takes it and does not check this format.
+    Unchecked,
+}
+
+impl Cause {
+    /// Whether the release does not take the document.
+    #[must_use]
+    pub const fn refuses(self) -> bool {
+        matches!(self, Self::Refused | Self::TooCostly | Self::NotServed)
+    }
+
+    /// As output names it: `refused`, `too-costly`, `not-served`, `dropped`, `unchecked`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::TooCostly => "too-costly",
+            Self::NotServed => "not-served",
+            Self::Dropped => "dropped",
+            Self::Unchecked => "unchecked",
+        }
+    }
+}
 
 /// What kind of refusal a server's words are.
 pub(super) fn cause(message: &str) -> Cause {

@@ -1,5 +1,5 @@
 //! Computes the status of a stored CRD: which of its names are free, whether it is established, whether the
-//! Kubernetes project approved its API. Input: the CRD and the others of its group; output: its new status.
+//! Kubernetes project approved its API. Input: the CRD and all that are stored; output: its new status.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use super::crds::{condition, set_condition};
 use crate::clock::Clock;
 
-/// The definition with the status that a server gives it beside `others`, the definitions of all groups.
-pub(super) fn settled(definition: &Value, others: &[Value], clock: &Clock) -> Value {
+/// The definition with the status that a server gives it beside `all`, the definitions of every group, itself among them.
+pub(super) fn settled<'d>(definition: &Value, all: impl Iterator<Item = &'d Value>, clock: &Clock) -> Value {
     let mut next = definition.clone();
-    let taken = Taken::of(definition, others);
+    let taken = Taken::of(definition, all);
     let (names, conflict) = accepted_names(definition, &taken);
     next["status"]["acceptedNames"] = names;
     match conflict {
@@ -58,10 +58,10 @@ struct Taken<'d> {
 }
 
 impl<'d> Taken<'d> {
-    fn of(definition: &Value, all: &'d [Value]) -> Self {
+    fn of(definition: &Value, all: impl Iterator<Item = &'d Value>) -> Self {
         let mut taken = Self { resources: BTreeSet::new(), kinds: BTreeSet::new() };
         let same_group = |other: &&Value| other["spec"]["group"] == definition["spec"]["group"];
-        for other in all.iter().filter(same_group) {
+        for other in all.filter(same_group) {
             if other["metadata"]["name"] == definition["metadata"]["name"] {
                 continue;
             }

@@ -191,9 +191,9 @@ impl Registry {
     }
 
     async fn establish(&self, call: &Call, definition: &Stored) {
-        let others: Vec<Value> =
-            self.stored_definitions().into_iter().map(|other| (*other.object).clone()).collect();
-        let next = super::crd_status::settled(&definition.object, &others, &self.clock);
+        let all = self.stored_definitions();
+        let all = all.iter().map(|stored| &*stored.object);
+        let next = super::crd_status::settled(&definition.object, all, &self.clock);
         // Whoever writes in between establishes it.
         self.put_status(call, object::name(&definition.object), definition, next).await;
     }

@@ -2,6 +2,7 @@
 //!
 //! Strategic merge patches follow the fields of built-in kinds, which a [`Builtins`](crate::set::builtins::Builtins) knows.
 
+mod difference;
 mod document;
 mod list;
 mod node;
@@ -123,7 +124,8 @@ pub fn patched(
     Ok(document.into_value())
 }
 
-/// The operations that make `after` of `before`, as JSON; none where they are equal.
+/// The operations that make `after` of `before`, as JSON; none where they are equal. They are no longer than `after` and a few KiB, and
+/// write its first members anew where saying what has changed would be.
 ///
 /// ```
 /// use admit_policy::patch::difference;
@@ -135,9 +137,8 @@ pub fn patched(
 /// ```
 #[must_use]
 pub fn difference(before: &Value, after: &Value) -> Option<Value> {
-    let operations = json_patch::diff(before, after);
-    // Text, numbers and maps with text as keys: nothing in them can fail to be written.
-    (!operations.0.is_empty()).then(|| serde_json::to_value(&operations).unwrap_or_default())
+    let operations = difference::operations(before, after);
+    (!operations.is_empty()).then_some(Value::Array(operations))
 }
 
 /// The bytes of a value as compact JSON, with `<`, `>` and `&` escaped as Go escapes them.

@@ -66,6 +66,7 @@ fn row_39_nothing_grows_faster_than_the_bytes() {
     stored::of_large_objects(&mut seen);
     stored::of_patches(&mut seen);
     stored::of_roles(&mut seen);
+    stored::of_mutations(&mut seen);
     beyond.extend(seen.ends(&mut row, "requests"));
     assert!(beyond.is_empty(), "{}", beyond.join("\n"));
 }

@@ -1,6 +1,6 @@
 //! Large objects: what storing them takes, and what a small patch of one takes afterwards.
 
-use memory::cluster::{CONFIG_MAPS, Cluster, PATCHES, PODS, ROLES};
+use memory::cluster::{CONFIG_MAPS, Cluster, MUTATING, MUTATING_BINDINGS, PATCHES, PODS, ROLES, THINGS};
 use memory::{growth, objects};
 use serde_json::{Value, json};
 
@@ -67,6 +67,44 @@ pub(crate) fn of_large_objects(seen: &mut Seen) {
             let refused = large.path == PODS && what == "of which nothing is left";
             assert_eq!(code >= 400, refused, "{}: {code} {}", large.name, head(&answer));
         }
+    }
+}
+
+/// Mutations that name the object once for each of its items.
+pub(crate) fn of_mutations(seen: &mut Seen) {
+    let patched = json!({"patchType": "JSONPatch", "jsonPatch": {
+        "expression": "object.spec.items.map(i, JSONPatch{op: 'add', path: '/spec/more', value: object.spec})",
+    }});
+    let placed = json!({"patchType": "JSONPatch", "jsonPatch": {
+        "expression": "object.spec.items.map(i, JSONPatch{op: 'test', path: object.spec.items[0], value: 1})",
+    }});
+    let applied = json!({"patchType": "ApplyConfiguration", "applyConfiguration": {
+        "expression": "Object{spec: Object.spec{more: object.spec.items.map(i, object.spec)}}",
+    }});
+    for (name, mutation) in [("patched", patched), ("placed", placed), ("applied", applied)] {
+        let cluster = Cluster::new().unwrap();
+        let metadata = json!({"name": "more"});
+        let rule = json!({"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["things"]});
+        let policy = json!({"metadata": metadata, "spec": {
+            "reinvocationPolicy": "Never", "matchConstraints": {"resourceRules": [rule]}, "mutations": [mutation],
+        }});
+        let binding = json!({"metadata": metadata, "spec": {"policyName": "more"}});
+        for (path, object) in [(MUTATING, policy), (MUTATING_BINDINGS, binding)] {
+            let (code, answer) = cluster.send("POST", path, JSON, object.to_string().into());
+            assert_eq!(code, 201, "{}", head(&answer));
+        }
+        let items: Vec<String> =
+            std::iter::once(100_000).chain(vec![1_000; 1_000]).map(|length| "x".repeat(length)).collect();
+        let body = json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "large"}, "spec": {"items": items}});
+        let body = body.to_string();
+        let length = body.len();
+        let (grown, (code, answer)) = growth(|| cluster.send("POST", THINGS, JSON, body.into()));
+        seen.note(&format!("{name} once for each item, {code}"), length, grown);
+        assert!(
+            head(&answer).contains("would take more than 16777216 bytes of memory"),
+            "{code} {}",
+            head(&answer)
+        );
     }
 }
 

@@ -1,7 +1,10 @@
 //! What the value of a mutation's expression is as JSON: the object that an `ApplyConfiguration` sets, and the value of
 //! an operation. The two convert differently, as in apiserver `pkg/cel/mutation`.
 
+use std::cell::Cell;
+
 use admit_apimachinery::go::{base64, quote};
+use admit_apimachinery::weight;
 use admit_cel::{Made, Map, Opaque, Value, runtime_type};
 use bumpalo::Bump;
 use serde_json::{Number, Value as Json};
@@ -11,13 +14,71 @@ use crate::schema::numeric;
 /// The greatest whole number below which a double holds every one; others are text in the JSON of a value.
 const MAX_EXACT: u64 = (1 << 53) - 1;
 
+/// Memory that the values may take that all mutations of a request make: as much as those of any text. An expression names a value as
+/// often as it has items, and pays for the items alone: of an object of 3 MiB, `object.items.map(i, JSONPatch{…, value: object})` is
+/// as much once more for each. What a server stores is of 1.5 MiB.
+const MAX_MADE: usize = weight::FREE;
+
+/// What is left of [`MAX_MADE`].
+#[derive(Debug)]
+pub(super) struct Room(Cell<usize>);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(Cell::new(MAX_MADE))
+    }
+}
+
+impl Room {
+    /// Room for a value without what is in it, which is taken by itself.
+    fn take(&self, value: &Value<'_>) -> Result<(), String> {
+        self.weigh(weight::of_item().saturating_add(match value {
+            Value::String(text) => weight::of_text(text.len()),
+            // As base64.
+            Value::Bytes(bytes) => weight::of_text(bytes.len().saturating_mul(2)),
+            Value::Map(_) | Value::Opaque(_) => weight::of_map(),
+            _ => 0,
+        }))
+    }
+
+    fn name(&self, name: &str) -> Result<(), String> {
+        self.weigh(weight::of_member(name))
+    }
+
+    /// A text of an operation, which an expression may name as often as any value.
+    ///
+    /// # Errors
+    /// Where there is no more room.
+    pub(super) fn text(&self, text: &str) -> Result<String, String> {
+        self.weigh(weight::of_text(text.len()))?;
+        Ok(text.to_owned())
+    }
+
+    fn weigh(&self, bytes: usize) -> Result<(), String> {
+        let left = self.0.get().checked_sub(bytes).ok_or_else(|| {
+            format!(
+                "the values that mutations make of a request would take more than {MAX_MADE} bytes of memory"
+            )
+        })?;
+        self.0.set(left);
+        Ok(())
+    }
+}
+
+/// Where values are made, and how much of them may be.
+#[derive(Clone, Copy)]
+pub(super) struct Making<'a, 'r> {
+    pub(super) arena: &'a Bump,
+    pub(super) room: &'r Room,
+}
+
 /// The fields that an object sets.
 ///
 /// # Errors
-/// When types are not named after the fields that hold them, and for what no object can hold.
-pub(super) fn object<'a>(made: &Made<'a>, arena: &'a Bump) -> Result<Json, String> {
-    named_by_fields(made, arena).map_err(|why| format!("type mismatch: {why}"))?;
-    let converted = fields(made, &mut String::new(), arena);
+/// When types are not named after the fields that hold them, for what no object can hold, and where there is no more room.
+pub(super) fn object<'a>(made: &Made<'a>, making: Making<'a, '_>) -> Result<Json, String> {
+    named_by_fields(made, making.arena).map_err(|why| format!("type mismatch: {why}"))?;
+    let converted = fields(made, &mut String::new(), making);
     converted
         .map_err(|why| format!("error applying patch: failed to convert patch object to typed object: {why}"))
 }
@@ -26,17 +87,18 @@ pub(super) fn object<'a>(made: &Made<'a>, arena: &'a Bump) -> Result<Json, Strin
 ///
 /// # Errors
 /// As of [`object`].
-pub(super) fn value<'a>(value: &Value<'a>, arena: &'a Bump) -> Result<Json, String> {
+pub(super) fn value<'a>(value: &Value<'a>, making: Making<'a, '_>) -> Result<Json, String> {
     if let Value::Opaque(Opaque::Made(made)) = value {
-        named_by_fields(made, arena).map_err(|why| format!("type mismatch: {why}"))?;
+        named_by_fields(made, making.arena).map_err(|why| format!("type mismatch: {why}"))?;
     }
-    plain(value, arena).map_err(|why| {
+    plain(value, making).map_err(|why| {
         format!("JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}")
     })
 }
 
 /// A value as protocol buffers write it as JSON.
-fn plain<'a>(value: &Value<'a>, arena: &'a Bump) -> Result<Json, String> {
+fn plain<'a>(value: &Value<'a>, making: Making<'a, '_>) -> Result<Json, String> {
+    making.room.take(value)?;
     Ok(match value {
         Value::Int(i) if i.unsigned_abs() > MAX_EXACT => Json::from(i.to_string()),
         Value::Uint(u) if *u > MAX_EXACT => Json::from(u.to_string()),
@@ -48,17 +110,19 @@ fn plain<'a>(value: &Value<'a>, arena: &'a Bump) -> Result<Json, String> {
         | Value::String(_)
         | Value::Bytes(_)
         | Value::Duration(_)
-        | Value::Timestamp(_) => value.to_json(arena).map_err(|error| error.to_string())?,
+        | Value::Timestamp(_) => value.to_json(making.arena).map_err(|error| error.to_string())?,
         Value::List(list) => {
-            let items = (0..list.len()).filter_map(|at| list.try_get(arena, at).transpose());
+            let items = (0..list.len()).filter_map(|at| list.try_get(making.arena, at).transpose());
             items
-                .map(|item| plain(&item.map_err(|error| error.to_string())?, arena))
+                .map(|item| plain(&item.map_err(|error| error.to_string())?, making))
                 .collect::<Result<_, String>>()?
         }
-        Value::Map(map) => members(*map, arena, |name, value| Ok((name.to_owned(), plain(&value, arena)?)))?,
-        Value::Optional(Some(inner)) => plain(inner, arena)?,
+        Value::Map(map) => {
+            members(*map, making, |name, value| Ok((name.to_owned(), plain(&value, making)?)))?
+        }
+        Value::Optional(Some(inner)) => plain(inner, making)?,
         Value::Optional(None) => return Err("optional.none() dereference".to_owned()),
-        Value::Opaque(Opaque::Made(made)) => fields(made, &mut String::new(), arena)?,
+        Value::Opaque(Opaque::Made(made)) => fields(made, &mut String::new(), making)?,
         Value::Type(_) | Value::Opaque(_) => {
             let name = runtime_type::name_of(value);
             return Err(format!("type conversion error from '{name}' to '*structpb.Value'"));
@@ -66,21 +130,23 @@ fn plain<'a>(value: &Value<'a>, arena: &'a Bump) -> Result<Json, String> {
     })
 }
 
-fn fields<'a>(made: &Made<'a>, path: &mut String, arena: &'a Bump) -> Result<Json, String> {
+fn fields<'a>(made: &Made<'a>, path: &mut String, making: Making<'a, '_>) -> Result<Json, String> {
     let length = path.len();
     let mut set = serde_json::Map::new();
     for (name, value) in made.fields() {
+        making.room.name(name)?;
         path.push('.');
         path.push_str(name);
-        set.insert((*name).to_owned(), field(value, path, arena)?);
+        set.insert((*name).to_owned(), field(value, path, making)?);
         path.truncate(length);
     }
     Ok(Json::Object(set))
 }
 
 /// A value that a field of an object holds: what Go has no JSON for there, no schema lets pass.
-fn field<'a>(value: &Value<'a>, path: &mut String, arena: &'a Bump) -> Result<Json, String> {
+fn field<'a>(value: &Value<'a>, path: &mut String, making: Making<'a, '_>) -> Result<Json, String> {
     let length = path.len();
+    making.room.take(value)?;
     Ok(match value {
         Value::Bool(flag) => Json::Bool(*flag),
         Value::Int(i) => Json::from(*i),
@@ -91,11 +157,11 @@ fn field<'a>(value: &Value<'a>, path: &mut String, arena: &'a Bump) -> Result<Js
         Value::List(list) => {
             let mut items = Vec::with_capacity(list.len());
             for at in 0..list.len() {
-                let Some(item) = list.try_get(arena, at).map_err(|error| error.to_string())? else {
+                let Some(item) = list.try_get(making.arena, at).map_err(|error| error.to_string())? else {
                     continue;
                 };
                 path.push_str(&format!("[{at}]"));
-                items.push(field(&item, path, arena)?);
+                items.push(field(&item, path, making)?);
                 path.truncate(length);
             }
             // The items of a literal are taken as they are, and a literal inside it is no JSON.
@@ -106,18 +172,18 @@ fn field<'a>(value: &Value<'a>, path: &mut String, arena: &'a Bump) -> Result<Js
         }
         Value::Map(map) => {
             let computed = !matches!(map, Map::Document { .. });
-            members(*map, arena, |name, value| {
+            members(*map, making, |name, value| {
                 if computed && is_literal(&value) {
                     return Err(unsuited(path, &format!(".{name}"), Some(&value)));
                 }
                 path.push('.');
                 path.push_str(name);
-                let converted = field(&value, path, arena);
+                let converted = field(&value, path, making);
                 path.truncate(length);
                 Ok((name.to_owned(), converted?))
             })?
         }
-        Value::Opaque(Opaque::Made(made)) => fields(made, path, arena)?,
+        Value::Opaque(Opaque::Made(made)) => fields(made, path, making)?,
         Value::Null
         | Value::Duration(_)
         | Value::Timestamp(_)
@@ -149,7 +215,7 @@ fn all_literals<'a>(count: usize, item: impl Fn(usize) -> Option<Value<'a>>) -> 
 
 fn members<'a>(
     map: Map<'a>,
-    arena: &'a Bump,
+    making: Making<'a, '_>,
     mut member: impl FnMut(&'a str, Value<'a>) -> Result<(String, Json), String>,
 ) -> Result<Json, String> {
     let mut set = serde_json::Map::new();
@@ -158,7 +224,10 @@ fn members<'a>(
             let ty = runtime_type::name_of(&key);
             return Err(format!("map key {} is of type {ty}, not string", quote(&key.preview(64))));
         };
-        let Some(value) = map.try_get(arena, &key).map_err(|error| error.to_string())? else { continue };
+        let Some(value) = map.try_get(making.arena, &key).map_err(|error| error.to_string())? else {
+            continue;
+        };
+        making.room.name(name)?;
         let (name, value) = member(name, value)?;
         set.insert(name, value);
     }

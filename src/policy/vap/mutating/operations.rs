@@ -3,7 +3,6 @@
 
 use admit_apimachinery::go;
 use admit_cel::{List, Opaque, Value as Cel};
-use bumpalo::Bump;
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{
     AddOperation, CopyOperation, MoveOperation, PatchOperation, RemoveOperation, ReplaceOperation,
@@ -11,7 +10,7 @@ use json_patch::{
 };
 use serde_json::Value;
 
-use super::made;
+use super::made::{self, Making};
 use crate::patch::{PatchError, PatchErrorKind, Replacing, patched};
 
 /// An operation as an expression makes it.
@@ -75,8 +74,8 @@ impl Operation {
     /// Those of a list that an expression made.
     ///
     /// # Errors
-    /// For an item that is none, and a value that is no JSON.
-    pub(super) fn all<'a>(list: List<'a>, arena: &'a Bump) -> Result<Vec<Self>, String> {
+    /// For an item that is none, a value that is no JSON, and where there is no more room.
+    pub(super) fn all<'a>(list: List<'a>, making: Making<'a, '_>) -> Result<Vec<Self>, String> {
         let mut operations = Vec::with_capacity(list.len());
         for item in list.iter() {
             let Cel::Opaque(Opaque::Made(made)) = item else {
@@ -86,14 +85,14 @@ impl Operation {
                 ));
             };
             let text = |field: &str| match made.get(field) {
-                Some(Cel::String(text)) => text.to_owned(),
-                _ => String::new(),
+                Some(Cel::String(text)) => making.room.text(text),
+                _ => Ok(String::new()),
             };
-            let value = made.get("value").map(|value| made::value(&value, arena)).transpose()?;
+            let value = made.get("value").map(|value| made::value(&value, making)).transpose()?;
             operations.push(Self {
-                op: text("op"),
-                path: text("path"),
-                from: text("from"),
+                op: text("op")?,
+                path: text("path")?,
+                from: text("from")?,
                 value: value.unwrap_or_default(),
             });
         }

@@ -9,7 +9,7 @@ use admit_cel::{Node, Opaque, Value as Cel};
 use bumpalo::Bump;
 use serde_json::Value;
 
-use super::made;
+use super::made::{self, Making, Room};
 use super::operations::{self, Operation};
 use super::policy::{MutatingPolicy, Mutation};
 use super::refusals::{denied, direct, internal, no_namespace, unserved};
@@ -79,7 +79,8 @@ pub(crate) fn mutate(
     candidates: &[Candidate<'_>],
     reinvocation: &mut Reinvocation,
 ) -> Mutated {
-    let mut run = Run { pass, versions: Vec::new(), errors: Vec::new(), outcomes: Vec::new() };
+    let mut run =
+        Run { pass, versions: Vec::new(), errors: Vec::new(), outcomes: Vec::new(), room: Room::default() };
     let invocations = run.invocations(candidates);
     let mut refused = None;
     let mut object = None;
@@ -102,6 +103,7 @@ struct Run<'r> {
     /// Those that deny, in the order in which they were met.
     errors: Vec<(String, Option<Reason>)>,
     outcomes: Vec<PolicyOutcome>,
+    room: Room,
 }
 
 impl<'r> Run<'r> {
@@ -317,9 +319,10 @@ impl<'r> Run<'r> {
         let failed = |why: String| Unmade::Failed(why);
         let value = session.value(&mutation.expression).map_err(|error| failed(error.to_string()))?;
         let value = value.map_err(|error| failed(error.to_string()))?;
+        let making = Making { arena: &arena, room: &self.room };
         match (mutation.patch, value) {
             (Patch::Object, Cel::Opaque(Opaque::Made(set))) => {
-                let mut set = made::object(set, &arena).map_err(failed)?;
+                let mut set = made::object(set, making).map_err(failed)?;
                 // It is of the kind of the object, whatever it says.
                 for field in ["apiVersion", "kind"] {
                     if let (Some(set), Some(own)) = (set.as_object_mut(), object.get(field)) {
@@ -333,7 +336,7 @@ impl<'r> Run<'r> {
                 schemas.settled(&version.kind, merged, false)
             }
             (Patch::Operations, Cel::List(list)) => {
-                let operations = Operation::all(list, &arena).map_err(failed)?;
+                let operations = Operation::all(list, making).map_err(failed)?;
                 let patched = operations::applied(object, &operations);
                 match patched.map_err(|why| failed(format!("JSON Patch: {why}")))? {
                     Some(patched) => schemas.settled(&version.kind, patched, true),
