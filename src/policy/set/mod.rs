@@ -4,6 +4,7 @@ mod builder;
 pub(crate) mod builtins;
 pub(crate) mod documents;
 mod index;
+pub(crate) mod kinds;
 pub(crate) mod known;
 pub(crate) mod load;
 mod mutating;

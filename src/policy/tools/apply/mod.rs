@@ -39,6 +39,7 @@ use crate::vap::{Binding, Missed, MutatingPolicy, Policy};
 pub(crate) use self::custom::not_strict;
 pub use self::pair::{Identity, Pair, PairError, Paired, Pairing, pair};
 pub use self::subresource::Subresource;
+pub use crate::set::kinds::misnamed;
 
 /// How unknown fields are met: `fieldValidation` of a request.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
