@@ -31,6 +31,8 @@ pub struct Policy {
     pub(super) variable_names: Box<[Box<str>]>,
     pub(super) validations: Vec<Validation>,
     pub(super) audit_annotations: Vec<AuditAnnotation>,
+    /// Whether it is the part of a MutatingAdmissionPolicy that both kinds have.
+    pub(super) is_mutating: bool,
 }
 
 /// What an evaluation error does to a request.
@@ -125,7 +127,9 @@ impl Policy {
     }
 
     pub(super) fn id_of(&self, expression: &Expression) -> ExpressionId {
-        ExpressionId { origin: Origin::Policy { name: self.name.to_string() }, path: expression.path.clone() }
+        let name = self.name.to_string();
+        let origin = if self.is_mutating { Origin::Mutating { name } } else { Origin::Policy { name } };
+        ExpressionId { origin, path: expression.path.clone() }
     }
 
     /// How many rules the policy has: validations and audit annotations.
@@ -223,6 +227,7 @@ impl Reader {
             variables,
             validations,
             audit_annotations,
+            is_mutating: false,
         })
     }
 

@@ -220,6 +220,7 @@ impl Reader {
             variables,
             validations: Vec::new(),
             audit_annotations: Vec::new(),
+            is_mutating: true,
         };
         Ok(MutatingPolicy { common, mutations, is_reinvoked })
     }
