@@ -58,6 +58,67 @@ fn user(name: &str) -> Value {
     json!({"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": name})
 }
 
+/// Whoever a token is meant for may ask about it, and who names nobody asks whether it is meant for the server.
+#[tokio::test]
+async fn a_token_is_reviewed_for_whom_it_is_meant() {
+    const REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
+    let server = Server::builder().build().await.unwrap();
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    assert_eq!(post(&server, accounts, &json!({"metadata": {"name": "joe"}})).await.status, 201);
+    let token = async |audiences: &[&str]| {
+        let asked = json!({"spec": {"audiences": audiences}});
+        let answer = post(&server, &format!("{accounts}/joe/token"), &asked).await.body;
+        answer["status"]["token"].as_str().unwrap().to_owned()
+    };
+    let review = async |token: &str, audiences: &[&str]| {
+        let asked = json!({"spec": {"token": token, "audiences": audiences}});
+        post(&server, REVIEWS, &asked).await.body["status"].clone()
+    };
+    let (own, vault) = (token(&[]).await, token(&["vault", "other"]).await);
+    let known = review(&own, &[]).await;
+    let here = known["audiences"].as_array().unwrap().clone();
+    assert_eq!((&known["authenticated"], here.len()), (&json!(true), 1), "{known}");
+    assert_eq!(known["user"]["username"], "system:serviceaccount:default:joe");
+    let here = here[0].as_str().unwrap();
+    let mixed = token(&[here, "vault"]).await;
+
+    for (token, audiences, shared) in [
+        (&own, &["vault", here][..], &[here][..]),
+        (&vault, &["vault"], &["vault"]),
+        (&vault, &["third", "other", "vault"], &["other", "vault"]),
+        (&mixed, &[], &[here]),
+        (&mixed, &["vault"], &["vault"]),
+    ] {
+        let status = review(token, audiences).await;
+        assert_eq!(status["authenticated"], true, "{audiences:?}: {status}");
+        assert_eq!(status["audiences"], json!(shared), "{audiences:?}");
+    }
+    for (token, audiences, error) in [
+        (
+            vault.as_str(),
+            &[][..],
+            format!(
+                r#"[invalid bearer token, token audiences ["vault" "other"] is invalid for the target audiences ["{here}"]]"#
+            ),
+        ),
+        (
+            &own,
+            &["vault"],
+            format!(
+                r#"[invalid bearer token, token audiences ["{here}"] is invalid for the target audiences ["vault"]]"#
+            ),
+        ),
+        ("none", &["vault"], "invalid bearer token".to_owned()),
+    ] {
+        let status = review(token, audiences).await;
+        assert_eq!(status, json!({"user": {}, "error": error}), "{audiences:?}");
+    }
+    // For another it opens nothing here.
+    let bearer = [("authorization", &*format!("Bearer {vault}"))];
+    let refused = ask(&server, None, ("GET", CONFIG_MAPS, None), &bearer).await;
+    assert_eq!(refused, (401, "Unauthorized".to_owned()));
+}
+
 #[tokio::test]
 async fn a_token_acts_as_its_account_for_as_long_as_the_account_is_there() {
     let server = Server::builder().build().await.unwrap();
