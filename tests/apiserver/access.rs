@@ -10,7 +10,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::harness::{delete, get, post};
+use crate::harness::{answer, delete, get, post};
 
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
@@ -56,6 +56,34 @@ async fn grant(server: &Server, name: &str, subject: Value, rules: Value) {
 
 fn user(name: &str) -> Value {
     json!({"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": name})
+}
+
+/// The server says it, whatever was written.
+#[tokio::test]
+async fn a_signing_request_tells_all_of_its_creator() {
+    let kinds: Value = serde_json::from_str(include_str!("kinds.json")).unwrap();
+    let mut request = kinds["certificatesigningrequests.certificates.k8s.io"].clone();
+    request["metadata"] = json!({"name": "a"});
+    for (field, forged) in [("username", json!("eve")), ("uid", json!("e")), ("extra", json!({"e": ["e"]}))] {
+        request["spec"][field] = forged;
+    }
+    let server = Server::builder().build().await.unwrap();
+    let mut who = Identity::admin();
+    who.uid = "u-1".to_owned();
+    who.extra.insert("example.com/of".to_owned(), vec!["a".to_owned(), "b".to_owned()]);
+    let post = Request::post("/apis/certificates.k8s.io/v1/certificatesigningrequests")
+        .header("content-type", "application/json")
+        .extension(who.clone());
+    let made =
+        answer(server.router().oneshot(post.body(Body::from(request.to_string())).unwrap()).await.unwrap());
+    let made = made.await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let spec = &made.body["spec"];
+    assert_eq!((&spec["username"], &spec["uid"]), (&json!(who.username), &json!("u-1")), "{spec}");
+    assert_eq!(
+        (&spec["groups"], &spec["extra"]),
+        (&json!(who.groups), &json!({"example.com/of": ["a", "b"]}))
+    );
 }
 
 /// Whoever a token is meant for may ask about it, and who names nobody asks whether it is meant for the server.
