@@ -7,6 +7,7 @@ use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const FILE: u32 = 0o600;
 const FOLDER: u32 = 0o700;
@@ -44,15 +45,41 @@ pub(crate) fn new_file(path: &Path) -> io::Result<File> {
 /// # Errors
 /// When the folder cannot be written.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let beside = path.with_extension("new");
-    // What a process that was killed left there.
-    match fs::remove_file(&beside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    let (beside, mut file) = loop {
+        let beside = beside(path);
+        match new_file(&beside) {
+            // Of a process of the same number that was killed, or planted by somebody.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => break (beside, made?),
+        }
+    };
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    let replaced = written.and_then(|()| fs::rename(&beside, path));
+    if replaced.is_err() {
+        // Told is why it failed; that it is still there, as after the end of the process, matters less.
+        let _ = fs::remove_file(&beside);
     }
-    let mut file = new_file(&beside)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
-    fs::rename(&beside, path)
+    replaced
+}
+
+/// The end of names that nobody has beside a file for long.
+const BESIDE: &str = ".new";
+
+/// A name beside `path` that no other call gives, of this process or another.
+pub(crate) fn beside(path: &Path) -> PathBuf {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    let (process, call) = (std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed));
+    name.push(format!(".{process}-{call}{BESIDE}"));
+    path.with_file_name(name)
+}
+
+/// The name [beside](beside) which this one was given: left by a process that was killed.
+pub(crate) fn left_beside(name: &OsStr) -> Option<&str> {
+    let (of, number) = name.to_str()?.strip_suffix(BESIDE)?.rsplit_once('.')?;
+    let (process, call) = number.split_once('-')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(process) && is_number(call)).then_some(of)
 }
 
 /// What [`mend`] found.
@@ -183,15 +210,38 @@ mod tests {
         // Left by a process that was killed, or planted by somebody: neither is written to.
         let elsewhere = place.path().join("elsewhere");
         fs::write(&elsewhere, "theirs").unwrap();
-        symlink(&elsewhere, made.join("ca.new")).unwrap();
+        let call = beside(&made.join("ca.key"));
+        let (process, call) = call.to_str().unwrap().rsplit_once('-').unwrap();
+        let call: u64 = call.strip_suffix(".new").unwrap().parse().unwrap();
+        // Other tests of this process give names meanwhile.
+        for next in call + 1..call + 100 {
+            symlink(&elsewhere, format!("{process}-{next}.new")).unwrap();
+        }
         replace(&made.join("ca.key"), "key").unwrap();
         assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "theirs");
         assert_eq!(fs::read_to_string(made.join("ca.key")).unwrap(), "key");
         assert_eq!(mode(&made.join("ca.key")), 0o600);
-        file(&made.join("ca.new"), 0o666);
-        replace(&made.join("ca.key"), "another").unwrap();
-        assert_eq!(mode(&made.join("ca.key")), 0o600);
         assert!(new_file(&made.join("ca.key")).is_err());
+    }
+
+    #[test]
+    fn writers_at_the_same_time_leave_what_one_of_them_wrote() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("token");
+        let texts: Vec<String> = (0..8).map(|writer| writer.to_string().repeat(10_000)).collect();
+        std::thread::scope(|scope| {
+            for text in &texts {
+                scope.spawn(|| (0..20).for_each(|_| replace(&path, text).unwrap()));
+            }
+        });
+        assert!(texts.contains(&fs::read_to_string(&path).unwrap()));
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "nothing is left beside it");
+        let given = beside(&path);
+        assert_ne!(given, beside(&path));
+        assert_eq!(left_beside(given.file_name().unwrap()), Some("token"));
+        for other in ["token.new", "token", "a-b.new", "token.1-.new"] {
+            assert_eq!(left_beside(OsStr::new(other)), None, "{other}");
+        }
     }
 
     #[test]

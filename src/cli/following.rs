@@ -24,8 +24,9 @@ const SOON: Duration = Duration::from_secs(1);
 /// Call it before `set` is used, since requests that need unwatched params fail.
 pub(super) async fn want_params(set: &PolicySet, cluster: &ClusterCache) {
     let files = set.documents();
-    let kinds: BTreeSet<GroupVersionKind> =
-        set.policies().filter_map(|(policy, _)| policy.param_kind.clone()).collect();
+    let mutating = set.mutating_policies().map(|(policy, _)| policy.common());
+    let policies = set.policies().map(|(policy, _)| policy).chain(mutating);
+    let kinds: BTreeSet<GroupVersionKind> = policies.filter_map(|policy| policy.param_kind.clone()).collect();
     cluster.want_params(kinds.into_iter().filter(|kind| !files.holds(kind))).await;
 }
 

@@ -1,6 +1,7 @@
 //! Creates the folders that hold private keys and other secrets: the state folder of `admit up`, and the output
 //! folder of `admit certs`.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use admit_apiserver::store::{RedbBackend, Store};
@@ -46,14 +47,14 @@ pub(super) fn certificates(path: &Path) -> Result<Vec<Note>, Fault> {
 }
 
 fn closed(path: &Path, own: &[&str]) -> Result<Vec<Note>, Fault> {
-    private::make_folder(path)
-        .and_then(|()| private::mend(path, |name| own.iter().any(|own| name == *own)))
-        .map_err(|error| {
-            let path = path.display();
-            Fault::usage(format!(
-                "cannot write `{path}`: {error}; make the folder writable, or choose another"
-            ))
-        })
+    let is_own = |name: &OsStr| {
+        let left = private::left_beside(name);
+        own.iter().any(|own| name == *own || left == Some(*own))
+    };
+    private::make_folder(path).and_then(|()| private::mend(path, is_own)).map_err(|error| {
+        let path = path.display();
+        Fault::usage(format!("cannot write `{path}`: {error}; make the folder writable, or choose another"))
+    })
 }
 
 /// Logs what was changed about permissions.

@@ -105,7 +105,7 @@ pub use self::vap::{
 pub use self::deadline::{Deadline, Interrupted, Pace, asking, unasked};
 pub use self::report::options::EvalOptions;
 pub use self::report::recording::{
-    Expression, ExpressionId, Keep, Origin, Recorded, RecordedOutcome, RecordedTrace, Recording,
+    Expression, ExpressionId, Keep, ObjectChange, Origin, Recorded, RecordedOutcome, RecordedTrace, Recording,
 };
 
 // Expressions of other objects.

@@ -10,7 +10,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::harness::{delete, get, post};
+use crate::harness::{answer, delete, get, post};
 
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
@@ -56,6 +56,95 @@ async fn grant(server: &Server, name: &str, subject: Value, rules: Value) {
 
 fn user(name: &str) -> Value {
     json!({"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": name})
+}
+
+/// The server says it, whatever was written.
+#[tokio::test]
+async fn a_signing_request_tells_all_of_its_creator() {
+    let kinds: Value = serde_json::from_str(include_str!("kinds.json")).unwrap();
+    let mut request = kinds["certificatesigningrequests.certificates.k8s.io"].clone();
+    request["metadata"] = json!({"name": "a"});
+    for (field, forged) in [("username", json!("eve")), ("uid", json!("e")), ("extra", json!({"e": ["e"]}))] {
+        request["spec"][field] = forged;
+    }
+    let server = Server::builder().build().await.unwrap();
+    let mut who = Identity::admin();
+    who.uid = "u-1".to_owned();
+    who.extra.insert("example.com/of".to_owned(), vec!["a".to_owned(), "b".to_owned()]);
+    let post = Request::post("/apis/certificates.k8s.io/v1/certificatesigningrequests")
+        .header("content-type", "application/json")
+        .extension(who.clone());
+    let made =
+        answer(server.router().oneshot(post.body(Body::from(request.to_string())).unwrap()).await.unwrap());
+    let made = made.await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let spec = &made.body["spec"];
+    assert_eq!((&spec["username"], &spec["uid"]), (&json!(who.username), &json!("u-1")), "{spec}");
+    assert_eq!(
+        (&spec["groups"], &spec["extra"]),
+        (&json!(who.groups), &json!({"example.com/of": ["a", "b"]}))
+    );
+}
+
+/// Whoever a token is meant for may ask about it, and who names nobody asks whether it is meant for the server.
+#[tokio::test]
+async fn a_token_is_reviewed_for_whom_it_is_meant() {
+    const REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
+    let server = Server::builder().build().await.unwrap();
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    assert_eq!(post(&server, accounts, &json!({"metadata": {"name": "joe"}})).await.status, 201);
+    let token = async |audiences: &[&str]| {
+        let asked = json!({"spec": {"audiences": audiences}});
+        let answer = post(&server, &format!("{accounts}/joe/token"), &asked).await.body;
+        answer["status"]["token"].as_str().unwrap().to_owned()
+    };
+    let review = async |token: &str, audiences: &[&str]| {
+        let asked = json!({"spec": {"token": token, "audiences": audiences}});
+        post(&server, REVIEWS, &asked).await.body["status"].clone()
+    };
+    let (own, vault) = (token(&[]).await, token(&["vault", "other"]).await);
+    let known = review(&own, &[]).await;
+    let here = known["audiences"].as_array().unwrap().clone();
+    assert_eq!((&known["authenticated"], here.len()), (&json!(true), 1), "{known}");
+    assert_eq!(known["user"]["username"], "system:serviceaccount:default:joe");
+    let here = here[0].as_str().unwrap();
+    let mixed = token(&[here, "vault"]).await;
+
+    for (token, audiences, shared) in [
+        (&own, &["vault", here][..], &[here][..]),
+        (&vault, &["vault"], &["vault"]),
+        (&vault, &["third", "other", "vault"], &["other", "vault"]),
+        (&mixed, &[], &[here]),
+        (&mixed, &["vault"], &["vault"]),
+    ] {
+        let status = review(token, audiences).await;
+        assert_eq!(status["authenticated"], true, "{audiences:?}: {status}");
+        assert_eq!(status["audiences"], json!(shared), "{audiences:?}");
+    }
+    for (token, audiences, error) in [
+        (
+            vault.as_str(),
+            &[][..],
+            format!(
+                r#"[invalid bearer token, token audiences ["vault" "other"] is invalid for the target audiences ["{here}"]]"#
+            ),
+        ),
+        (
+            &own,
+            &["vault"],
+            format!(
+                r#"[invalid bearer token, token audiences ["{here}"] is invalid for the target audiences ["vault"]]"#
+            ),
+        ),
+        ("none", &["vault"], "invalid bearer token".to_owned()),
+    ] {
+        let status = review(token, audiences).await;
+        assert_eq!(status, json!({"user": {}, "error": error}), "{audiences:?}");
+    }
+    // For another it opens nothing here.
+    let bearer = [("authorization", &*format!("Bearer {vault}"))];
+    let refused = ask(&server, None, ("GET", CONFIG_MAPS, None), &bearer).await;
+    assert_eq!(refused, (401, "Unauthorized".to_owned()));
 }
 
 #[tokio::test]

@@ -1,9 +1,9 @@
 //! What a recording tells of the expressions that a decision or a validation evaluated.
 
 use admit_policy::crd::{CompiledCrd, ValidateOptions};
-use admit_policy::{Keep, Origin, Recorded, Recording};
+use admit_policy::{EvalOptions, Keep, KnownKinds, ObjectChange, Origin, Recorded, Recording};
 use indexmap::IndexMap;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{request, set, widgets_of, yaml};
 
@@ -159,4 +159,56 @@ fn coverage_alone_keeps_no_values() {
     let recorded = recording.finish();
     assert!(recorded.values().all(|recorded| recorded.traces.is_empty() && recorded.evaluations == 1));
     assert!(recorded.values().any(|recorded| recorded.coverage.hits() > 0));
+}
+
+const MUTATING: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  reinvocationPolicy: Never
+  matchConstraints:
+    resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: ['*'], resources: [configmaps]}]
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch: {expression: \"[JSONPatch{op: 'add', path: '/data', value: {'of': object.metadata.name}}]\"}
+  - patchType: JSONPatch
+    jsonPatch: {expression: \"[JSONPatch{op: 'test', path: '/data/of', value: 'ab'}]\"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: b}
+spec: {policyName: p}
+---
+";
+
+/// A policy of the other kind may have the same name: neither's expressions count as the other's.
+#[test]
+fn a_mutation_tells_what_it_changed() {
+    let set = set(&format!("{MUTATING}{POLICY}"));
+    let recording = Recording::new(Keep::TRACES);
+    let kinds = KnownKinds { documents: set.documents(), builtins: None };
+    let request = request("ab", &json!({}));
+    let eval = EvalOptions::from(Some(&recording));
+    let mutated = set.mutate_fully(&request, (set.documents(), &kinds), eval, |_| true);
+    set.decide_recorded(&request, set.documents(), |_| true, &recording);
+    let recorded = recording.finish();
+    let of = |origin: &Origin| recorded.iter().filter(|(id, _)| id.origin == *origin).collect::<Vec<_>>();
+    assert_eq!(of(&Origin::Policy { name: "p".to_owned() }).len(), 5);
+    let changes: Vec<_> = of(&Origin::Mutating { name: "p".to_owned() })
+        .into_iter()
+        .map(|(id, recorded)| (id.path.as_str(), recorded.traces[0].change.clone().unwrap()))
+        .collect();
+    let sent = request.object.as_ref().unwrap().value().into_owned();
+    let made = mutated.object.unwrap();
+    assert_eq!(made["data"], json!({"of": "ab"}));
+    let change =
+        |before: &Value, after: &Value| ObjectChange { before: before.clone(), after: after.clone() };
+    assert_eq!(
+        changes,
+        [
+            ("spec.mutations[0].jsonPatch.expression", change(&sent, &made)),
+            ("spec.mutations[1].jsonPatch.expression", change(&made, &made)),
+        ]
+    );
 }

@@ -53,6 +53,27 @@ metadata: {name: gatherings}
 spec: {policyName: gatherings, validationActions: [Warn]}
 ";
 
+const MUTATING: &str = "\
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: not-seven}
+spec:
+  reinvocationPolicy: Never
+  matchConstraints:
+    namespaceSelector: {matchLabels: {stage: prod}}
+    resourceRules:
+    - {apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch:
+      expression: \"[JSONPatch{op: 'remove', path: object.data[?'at'].orValue('') == '7' ? '/none' : '/data'}]\"
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: not-seven}
+spec: {policyName: not-seven}
+";
+
 fn check(place: &Workplace, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_admit"));
     command.args(["check", "--kubeconfig"]).arg(place.kubeconfig()).args(["--policies", "live.yaml"]);
@@ -125,6 +146,17 @@ async fn what_policies_speak_of_is_listed_and_decided() {
         assert_eq!(told.status.code(), Some(2), "{said}");
         assert!(said.contains("cannot use the kubeconfig") && said.contains(*name), "{said}");
     }
+
+    // Policies that change objects have what they speak of listed as well; one that fails denies.
+    fs::write(place.path().join("live.yaml"), MUTATING).unwrap();
+    let told = check(&place, &["--context", "admit", "--only-denied"]);
+    let text = String::from_utf8(told.stdout).unwrap();
+    assert_eq!(told.status.code(), Some(1), "{text}{}", String::from_utf8_lossy(&told.stderr));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "deny      create     ConfigMap shop/map-7  /api/v1/configmaps", "{text}");
+    assert!(lines[1].contains("policy 'not-seven' with binding 'not-seven' denied request"), "{text}");
+    let asked = format!("not-seven {} 1 0 0", MAPS + 1);
+    assert!(lines.iter().any(|line| columns(line) == asked), "{text}");
     running.terminate();
 }
 

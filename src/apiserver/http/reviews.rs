@@ -51,20 +51,30 @@ pub(super) async fn answer(
     Ok(respond::document(201, &review, accepted))
 }
 
+const UNKNOWN: &str = "invalid bearer token";
+
 fn token_review(server: &Server, review: &Value) -> Result<Value, Refusal> {
     let token = review.pointer("/spec/token").and_then(Value::as_str).unwrap_or_default();
     if token.is_empty() {
         return Err(Refusal::bad_request("token is required for TokenReview in authentication"));
     }
-    let Some(known) = server.authenticated(token) else {
-        return Ok(json!({"user": {}, "error": "invalid bearer token"}));
+    let unknown = || json!({"user": {}, "error": UNKNOWN});
+    let Some(known) = server.recognised(token) else {
+        return Ok(unknown());
     };
-    let wanted = texts(&review["spec"]["audiences"]);
-    let shared: Vec<&String> =
-        known.audiences.iter().filter(|audience| wanted.is_empty() || wanted.contains(audience)).collect();
+    // Whoever asks may be the one whom the token is meant for; who does not say so asks for this server.
+    let mut wanted = texts(&review["spec"]["audiences"]);
+    if wanted.is_empty() {
+        wanted = server.audiences().to_vec();
+    }
+    let shared: Vec<&String> = wanted.iter().filter(|audience| known.audiences.contains(audience)).collect();
+    if shared.is_empty() && !known.is_signed {
+        return Ok(unknown());
+    }
     if shared.is_empty() {
+        // Two have looked at it: who knows the server's own tokens, and who knows those of accounts.
         let why = format!(
-            "token audiences [{}] is invalid for the target audiences [{}]",
+            "[{UNKNOWN}, token audiences [{}] is invalid for the target audiences [{}]]",
             quote_all(&known.audiences, " "),
             quote_all(&wanted, " ")
         );

@@ -119,7 +119,10 @@ impl Registry {
         dry_run: bool,
         given_version: &str,
     ) -> Result<Answer, Refusal> {
-        if !given_version.is_empty() && given_version != "0" && !dry_run {
+        // What is no number at all is taken for none; Go knows no sign before one.
+        let is_version = given_version.parse::<u64>().is_ok_and(|version| version != 0);
+        let is_version = is_version && !given_version.starts_with('+');
+        if is_version && !dry_run {
             return Err(Refusal::unclassified("resourceVersion should not be set on objects to be created"));
         }
         let key = call.key(name);

@@ -129,6 +129,8 @@ struct Inner {
 pub(crate) struct Authenticated {
     pub(crate) identity: Identity,
     pub(crate) audiences: Vec<String>,
+    /// It says itself whom it is meant for; otherwise it is for the server, as one that was handed to it.
+    pub(crate) is_signed: bool,
 }
 
 /// What others count.
@@ -249,16 +251,30 @@ impl Server {
         &self.inner.issuer
     }
 
-    /// Verifies `token`: one that the server was built with, or one that it issued for an account that still exists.
+    /// Verifies `token`, which is to be meant for this server.
     pub(crate) fn authenticated(&self, token: &str) -> Option<Authenticated> {
+        self.recognised(token).filter(|known| self.inner.issuer.is_meant(&known.audiences))
+    }
+
+    /// Verifies `token`, whoever it is meant for: one that the server was built with, or one that it issued for an account that
+    /// still exists.
+    pub(crate) fn recognised(&self, token: &str) -> Option<Authenticated> {
         if let Some(identity) = self.inner.tokens.get(token) {
             let audiences = self.inner.issuer.audiences.clone();
-            return Some(Authenticated { identity: identity.clone(), audiences });
+            return Some(Authenticated { identity: identity.clone(), audiences, is_signed: false });
         }
         let issued = self.inner.issuer.read(token, self.clock().now())?;
-        let here = self.inner.issuer.is_meant(&issued.audiences);
-        (here && self.inner.registry.bindings_hold(&issued))
-            .then(|| Authenticated { identity: issued.identity(), audiences: issued.audiences })
+        let holds = self.inner.registry.bindings_hold(&issued);
+        holds.then(|| Authenticated {
+            identity: issued.identity(),
+            audiences: issued.audiences,
+            is_signed: true,
+        })
+    }
+
+    /// Whom tokens are for that are for this server.
+    pub(crate) fn audiences(&self) -> &[String] {
+        &self.inner.issuer.audiences
     }
 
     pub(crate) fn clock(&self) -> &Clock {

@@ -110,11 +110,17 @@ impl InputArgs {
         let policies = load::policy_documents(&self.policies)?;
         let (mut new, mut old) = (Store::new(), Store::new());
         let progress = Progress::of(None, "objects read:");
-        let mut take = |document| {
+        let mut misnamed = Vec::new();
+        let mut take = |document: Document| {
             progress.step();
+            let mistake = apply::misnamed(&document.value);
+            misnamed.extend(mistake.map(|mistake| document.mistake(mistake.to_string())));
             new.add(document)
         };
         let beside = load::each_document(&self.filenames, &mut take).map_err(unreadable)?;
+        if !misnamed.is_empty() {
+            return Err(unreadable(load::not_compiled(&misnamed)));
+        }
         let beside_old = self.read_old(&mut old, &progress).map_err(unreadable)?;
         drop(progress);
         beside.tell();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admit_policy::manifest::Document;
-use admit_policy::{GroupVersionKind, PolicySet, matching};
+use admit_policy::{GroupVersionKind, Policy, PolicySet, matching};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
 use kube::Client;
 use kube::api::{GetParams, ListParams, Request};
@@ -97,7 +97,7 @@ impl Live {
             }
             let is_named = |version: &&String| {
                 let version = version.rsplit_once('/').map_or(version.as_str(), |(_, version)| version);
-                set.policies().any(|(policy, _)| policy.constraints.name_version(&group.name, version))
+                policies(set).any(|policy| policy.constraints.name_version(&group.name, version))
             };
             versions.sort_by_key(|version| !is_named(version));
             for version in versions {
@@ -203,20 +203,26 @@ fn take(found: &mut Vec<Resource>, set: &PolicySet, resources: APIResourceList) 
     }
 }
 
+/// The policies, those that change objects among them.
+fn policies(set: &PolicySet) -> impl Iterator<Item = &Policy> {
+    let mutating = set.mutating_policies().map(|(policy, _)| policy.common());
+    set.policies().map(|(policy, _)| policy).chain(mutating)
+}
+
 /// Whether a policy or a definition among the files speaks of the resource.
 fn speaks_of(set: &PolicySet, group: &str, resource: &str) -> bool {
     let defines = set.documents().crds().iter().map(|crd| crd.definition());
-    set.policies().any(|(policy, _)| policy.constraints.speak_of(group, resource))
+    policies(set).any(|policy| policy.constraints.speak_of(group, resource))
         || defines.into_iter().any(|of| of.group == group && of.names.plural == resource)
 }
 
 /// Whether a resource of the group is to be listed, as far as can be told before it says what it has.
 fn speaks_of_group(set: &PolicySet, group: &str) -> bool {
-    let of_group = |(policy, _): (&admit_policy::Policy, _)| {
+    let of_group = |policy: &Policy| {
         let is_param = policy.param_kind.as_ref().is_some_and(|kind| kind.group == group);
         is_param || policy.constraints.speak_of_group(group)
     };
-    set.policies().any(of_group) || set.documents().crds().iter().any(|crd| crd.definition().group == group)
+    policies(set).any(of_group) || set.documents().crds().iter().any(|crd| crd.definition().group == group)
 }
 
 /// Namespaces for selectors, and params. Roles are not: who may do what is asked of files (`--authorizer`).

@@ -137,7 +137,10 @@ impl CheckArgs {
             progress.step();
         }
         drop(progress);
-        let undecided = inputs.set.policies().next().is_none() && inputs.set.documents().crds().is_empty();
+        let set = &inputs.set;
+        let undecided = set.policies().next().is_none()
+            && set.mutating_policies().next().is_none()
+            && set.documents().crds().is_empty();
         tell(&drawing.rest(&Rest { left: &inputs.left, undecided }));
         let refused = if drawing.refused() == 0 { Exit::Expected } else { Exit::Differs };
         // What was not looked at may be refused.

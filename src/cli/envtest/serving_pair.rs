@@ -106,9 +106,9 @@ fn make(folder: &Path, (certificate, key): (&Path, &Path), addresses: &[IpAddr])
     removed.map_err(Fault::usage)
 }
 
-/// A folder that no other process uses.
+/// A folder that nobody else uses, neither another process nor another call of this one.
 fn folder_beside(folder: &Path) -> Result<PathBuf, Fault> {
-    let place = folder.join(format!("apiserver.{}.new", std::process::id()));
+    let place = private::beside(&folder.join("apiserver"));
     private::make_folder(&place).map_err(Fault::usage)?;
     Ok(place)
 }

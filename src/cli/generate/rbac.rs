@@ -21,7 +21,9 @@ fn rules(policies: &PolicySet) -> String {
     let documents = policies.documents();
     let mut by_group: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     by_group.entry(String::new()).or_default().insert("configmaps".to_owned());
-    let kinds = policies.policies().filter_map(|(policy, _)| policy.param_kind.as_ref());
+    let mutating = policies.mutating_policies().map(|(policy, _)| policy.common());
+    let all = policies.policies().map(|(policy, _)| policy).chain(mutating);
+    let kinds = all.filter_map(|policy| policy.param_kind.as_ref());
     for kind in kinds.filter(|kind| !documents.holds(kind)) {
         by_group.entry(kind.group.clone()).or_default().insert(resource(policies, kind));
     }

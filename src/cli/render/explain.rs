@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use admit_policy::apply::{Applied, Change, Identity};
 use admit_policy::explanation::{Part, tree};
-use admit_policy::{ExpressionId, Origin, Recorded, RecordedTrace, suite};
+use admit_policy::{ExpressionId, ObjectChange, Origin, Recorded, RecordedTrace, suite};
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use super::Palette;
 use super::check::{Outcome, applied_json, identity_json, missed_json, missed_line, refusal, rule_lines};
+use super::diff;
 use super::suites::CaseReport;
 
 /// Columns of an expression's text, and of a value, in a tree; what is longer is cut.
@@ -130,6 +131,7 @@ fn missed(one: &Explained, verbose: bool) -> Vec<String> {
 fn origin_text(origin: &Origin) -> String {
     match origin {
         Origin::Policy { name } => format!("policy {name}"),
+        Origin::Mutating { name } => format!("mutating policy {name}"),
         Origin::Definition { name, version } => format!("definition {name}, version {version}"),
     }
 }
@@ -148,11 +150,23 @@ fn expression(lines: &mut Vec<String>, id: &ExpressionId, recorded: &Recorded, p
         if trace.omitted > 0 {
             lines.push(format!("      … and {} more values", trace.omitted));
         }
+        lines.extend(trace.change.iter().flat_map(changed).map(|line| format!("      {line}")));
     }
     let shown = u64::try_from(recorded.traces.len()).unwrap_or(u64::MAX);
     if recorded.evaluations > shown {
         lines.push(format!("    … and {} more evaluations", recorded.evaluations - shown));
     }
+}
+
+/// What a mutation made of the object.
+fn changed(change: &ObjectChange) -> Vec<String> {
+    let ObjectChange { before, after } = change;
+    if before == after {
+        return vec!["changes nothing".to_owned()];
+    }
+    let written = |object: &Value| super::json(object);
+    let difference = diff::lines(&written(before), &written(after)).into_iter();
+    std::iter::once("changes the object:".to_owned()).chain(difference).collect()
 }
 
 fn draw(lines: &mut Vec<String>, part: &Part<'_>, depth: usize, palette: Palette) {
@@ -220,7 +234,7 @@ fn one_json(one: &Explained) -> Value {
 
 fn expression_json(id: &ExpressionId, recorded: &Recorded) -> Value {
     let (policy, definition, version) = match &id.origin {
-        Origin::Policy { name } => (Some(name), None, None),
+        Origin::Policy { name } | Origin::Mutating { name } => (Some(name), None, None),
         Origin::Definition { name, version } => (None, Some(name), Some(version)),
     };
     let evaluations: Vec<Value> =
@@ -233,7 +247,11 @@ fn expression_json(id: &ExpressionId, recorded: &Recorded) -> Value {
 
 fn trace_json(text: &str, trace: &RecordedTrace) -> Value {
     let tree: Vec<Value> = tree(text, trace).iter().map(part_json).collect();
-    json!({"at": trace.at, "cost": trace.cost, "omitted": trace.omitted, "tree": tree})
+    let mut drawn = json!({"at": trace.at, "cost": trace.cost, "omitted": trace.omitted, "tree": tree});
+    if let (Value::Object(fields), Some(ObjectChange { before, after })) = (&mut drawn, &trace.change) {
+        fields.insert("change".to_owned(), json!({"before": before, "after": after}));
+    }
+    drawn
 }
 
 fn part_json(part: &Part<'_>) -> Value {

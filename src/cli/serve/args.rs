@@ -73,7 +73,7 @@ pub(super) struct ClusterArgs {
     #[arg(long, conflicts_with = "kubeconfig")]
     in_cluster: bool,
 
-    /// Enforce the ValidatingAdmissionPolicies that are stored in the cluster, besides those of --policies
+    /// Enforce the policies that are stored in the cluster, validating and mutating, besides those of --policies
     #[arg(long)]
     pub(super) cluster_policies: bool,
 }

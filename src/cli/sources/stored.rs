@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::admission::Broken;
 
-/// Kind and name; both kinds are cluster-scoped.
+/// Kind and name; all kinds of policies and bindings are cluster-scoped.
 pub(in crate::cli) type Name = (String, String);
 
 /// Every policy and binding that the cluster stores, as last seen.

@@ -1,7 +1,7 @@
 //! Sums up which expressions the cases of a run evaluated, by file and place, so that a file that several suites load
 //! counts once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use admit_cel::Coverage;
@@ -49,12 +49,21 @@ impl Places {
 
     fn of(&self, id: &ExpressionId) -> Option<Place> {
         let key = match &id.origin {
-            Origin::Policy { name } => ("ValidatingAdmissionPolicy".to_owned(), name.clone()),
-            Origin::Definition { name, .. } => ("CustomResourceDefinition".to_owned(), name.clone()),
+            Origin::Policy { name } | Origin::Mutating { name } | Origin::Definition { name, .. } => {
+                (kind_of(&id.origin).to_owned(), name.clone())
+            }
         };
         let document = self.documents.get(&key)?;
         let path = as_written(id, document);
         Some((Arc::clone(&document.file), document.position(&path).line, path))
+    }
+}
+
+fn kind_of(origin: &Origin) -> &'static str {
+    match origin {
+        Origin::Policy { .. } => "ValidatingAdmissionPolicy",
+        Origin::Mutating { .. } => "MutatingAdmissionPolicy",
+        Origin::Definition { .. } => "CustomResourceDefinition",
     }
 }
 
@@ -95,18 +104,16 @@ impl Ledger {
         }
     }
 
-    /// Names of the policies and definitions of which anything was evaluated.
-    pub(super) fn reached(&self) -> Vec<String> {
+    /// Kinds and names of the policies and definitions of which anything was evaluated.
+    pub(super) fn reached(&self) -> BTreeSet<(&'static str, String)> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let evaluated = entries.values().filter(|entry| entry.evaluations > 0);
-        let mut names: Vec<String> = evaluated
-            .map(|entry| match &entry.origin {
-                Origin::Policy { name } | Origin::Definition { name, .. } => name.clone(),
-            })
-            .collect();
-        names.sort();
-        names.dedup();
-        names
+        let named = |entry: &Entry| match &entry.origin {
+            Origin::Policy { name } | Origin::Mutating { name } | Origin::Definition { name, .. } => {
+                (kind_of(&entry.origin), name.clone())
+            }
+        };
+        evaluated.map(named).collect()
     }
 
     pub(super) fn report(&self) -> CoverageReport {

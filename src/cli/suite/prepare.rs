@@ -141,6 +141,7 @@ impl SuiteLoader {
         let places = self.ledger.as_ref().map(|ledger| {
             let places = Places::new(documents);
             ledger.open(&places, set.policies().flat_map(|(policy, _)| policy.expressions()));
+            ledger.open(&places, set.mutating_policies().flat_map(|(policy, _)| policy.expressions()));
             let versions = set.documents().crds().iter().flat_map(|crd| crd.versions());
             ledger.open(&places, versions.flat_map(|version| version.expressions()));
             places
@@ -235,13 +236,17 @@ fn unknown_policies(document: &Document, cases: &[PreparedCase]) -> Vec<String> 
     let mut warnings = Vec::new();
     for ready in cases {
         let Test::Policies { case, loaded, .. } = &ready.test else { continue };
-        let is_there = |name: &str| loaded.set.policies().any(|(policy, _)| &*policy.name == name);
+        let names = || {
+            let mutating = loaded.set.mutating_policies().map(|(policy, _)| &*policy.common().name);
+            loaded.set.policies().map(|(policy, _)| &*policy.name).chain(mutating)
+        };
+        let is_there = |name: &str| names().any(|known| known == name);
         for name in case.policies.iter().filter(|name| !is_there(name)) {
             if told.contains(&name.as_str()) {
                 continue;
             }
             told.push(name);
-            let meant = suggest::nearest(name, loaded.set.policies().map(|(policy, _)| &*policy.name));
+            let meant = suggest::nearest(name, names());
             let meant = meant.map(|meant| format!("; {}", did_you_mean(Some(meant)))).unwrap_or_default();
             let problem = format!("there is no policy `{name}` among the suite's documents{meant}");
             warnings.push(LoadError { position: ready.place, ..document.mistake(problem) }.to_string());

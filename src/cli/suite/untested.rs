@@ -1,5 +1,6 @@
 //! Finds policies, and definitions with rules, that no case reached, for `--require-tests`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use admit_policy::manifest::{self, Document, LoadError};
@@ -28,15 +29,15 @@ pub(super) fn untested(paths: &[PathBuf], ledger: &Ledger) -> Result<Vec<LoadErr
     Ok(untested)
 }
 
-fn missing(document: &Document, reached: &[String]) -> Option<LoadError> {
+fn missing(document: &Document, reached: &BTreeSet<(&'static str, String)>) -> Option<LoadError> {
     let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let has_rules = match text("/kind") {
-        "ValidatingAdmissionPolicy" => true,
+        "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => true,
         "CustomResourceDefinition" => document.value.to_string().contains("\"x-kubernetes-validations\""),
         _ => false,
     };
     let name = text("/metadata/name");
-    if !has_rules || reached.iter().any(|reached| reached == name) {
+    if !has_rules || reached.iter().any(|(kind, reached)| *kind == text("/kind") && reached == name) {
         return None;
     }
     Some(

@@ -19,6 +19,10 @@ pub(super) fn deciding(recorded: &IndexMap<ExpressionId, Recorded>, result: &Cas
         (Some(policy), Origin::Policy { name }) => {
             name == policy && id.path == format!("{}.expression", result.field)
         }
+        (Some(policy), Origin::Mutating { name }) => {
+            let below = id.path.strip_prefix(&*result.field);
+            name == policy && below.is_some_and(|below| below.starts_with('.'))
+        }
         (None, Origin::Definition { .. }) => {
             is_at_or_below(&result.field, &trace.at) && trace.outcome.as_deref() != Ok("true")
         }
@@ -47,13 +51,16 @@ fn is_rule(id: &ExpressionId) -> bool {
             ["spec.validations[", "spec.matchConditions["].iter().any(|start| id.path.starts_with(start))
                 && id.path.ends_with(".expression")
         }
+        Origin::Mutating { .. } => {
+            ["spec.mutations[", "spec.matchConditions["].iter().any(|start| id.path.starts_with(start))
+        }
         Origin::Definition { .. } => id.path.ends_with(".rule"),
     }
 }
 
 fn values(id: &ExpressionId, rule: &Recorded, trace: &RecordedTrace) -> RuleValues {
     let owner = match &id.origin {
-        Origin::Policy { name } => format!("of policy {name}, {}", id.path),
+        Origin::Policy { name } | Origin::Mutating { name } => format!("of policy {name}, {}", id.path),
         Origin::Definition { name, version } => format!("of {name} {version}, at {}", trace.at),
     };
     let (whole, parts) =

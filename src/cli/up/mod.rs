@@ -294,7 +294,7 @@ fn hints(kubeconfig: &Path, sample: &Path) -> String {
 
 /// Says what is in force, and who asks it.
 fn tell(definitions: usize, policies: &PolicySet, Addresses { webhook, .. }: Addresses) {
-    let count = policies.policies().count();
+    let count = policies.policies().count() + policies.mutating_policies().count();
     tracing::info!(definitions, policies = count, webhook = %webhook, "in force");
     if count == 0 {
         tracing::warn!("{NO_POLICIES}");

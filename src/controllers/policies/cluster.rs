@@ -8,8 +8,10 @@ use admit_policy::{
     Access, AccessAttributes, GroupVersionKind, GroupVersionResource, Host, HostError, Scope, UserInfo,
 };
 use k8s_openapi::api::admissionregistration::v1::{
-    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
 };
+use k8s_openapi::api::admissionregistration::v1beta1;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::ApiResource;
@@ -38,6 +40,8 @@ pub struct ClusterCache {
     definitions: Arc<Collection>,
     policies: Arc<Collection>,
     bindings: Arc<Collection>,
+    mutating_policies: Arc<Collection>,
+    mutating_bindings: Arc<Collection>,
     params: Params,
     /// Told when policies or bindings change, or definitions, which may be those of params.
     changed: Arc<Notify>,
@@ -64,6 +68,8 @@ impl ClusterCache {
             definitions: collection("customresourcedefinitions"),
             policies: collection("validatingadmissionpolicies"),
             bindings: collection("validatingadmissionpolicybindings"),
+            mutating_policies: collection("mutatingadmissionpolicies"),
+            mutating_bindings: collection("mutatingadmissionpolicybindings"),
             changed: Arc::new(Notify::new()),
         };
         (Arc::new(cache), driver)
@@ -79,11 +85,25 @@ impl ClusterCache {
         self.followed::<CustomResourceDefinition>(&self.definitions, &self.changed).run(shutdown).await;
     }
 
-    /// Follows policies and bindings until `shutdown`.
+    /// Follows policies and bindings until `shutdown`. Those that change objects are followed in the version that the cluster
+    /// serves, if it serves any: v1 there is since Kubernetes 1.36.
     pub async fn follow_policies(self: Arc<Self>, shutdown: CancellationToken) {
         let policies = self.followed::<ValidatingAdmissionPolicy>(&self.policies, &self.changed);
         let bindings = self.followed::<ValidatingAdmissionPolicyBinding>(&self.bindings, &self.changed);
-        tokio::join!(policies.run(shutdown.clone()), bindings.run(shutdown));
+        let mutating = vec![
+            self.followed::<MutatingAdmissionPolicy>(&self.mutating_policies, &self.changed),
+            self.followed::<v1beta1::MutatingAdmissionPolicy>(&self.mutating_policies, &self.changed),
+        ];
+        let mutating_bindings = vec![
+            self.followed::<MutatingAdmissionPolicyBinding>(&self.mutating_bindings, &self.changed),
+            self.followed::<v1beta1::MutatingAdmissionPolicyBinding>(&self.mutating_bindings, &self.changed),
+        ];
+        tokio::join!(
+            policies.run(shutdown.clone()),
+            bindings.run(shutdown.clone()),
+            Followed::run_if_served(mutating, shutdown.clone()),
+            Followed::run_if_served(mutating_bindings, shutdown),
+        );
     }
 
     /// Returns when policies or bindings may have changed, or kinds of params have come.
@@ -96,8 +116,10 @@ impl ClusterCache {
     /// # Errors
     /// When they were not listed yet, or nothing was heard of them for too long.
     pub fn policy_documents(&self) -> Result<Vec<Arc<Value>>, HostError> {
-        let mut documents = self.policies.all()?;
-        documents.extend(self.bindings.all()?);
+        let mut documents = Vec::new();
+        for collection in self.of_policies() {
+            documents.extend(collection.all()?);
+        }
         Ok(documents)
     }
 
@@ -110,8 +132,12 @@ impl ClusterCache {
     #[must_use]
     pub fn trouble(&self, wanted: bool) -> Option<HostError> {
         let always = [&self.namespaces, &self.definitions];
-        let of_policies = [&self.policies, &self.bindings].into_iter().filter(|_| wanted);
+        let of_policies = self.of_policies().into_iter().filter(|_| wanted);
         always.into_iter().chain(of_policies).find_map(|collection| collection.trouble())
+    }
+
+    fn of_policies(&self) -> [&Arc<Collection>; 4] {
+        [&self.policies, &self.bindings, &self.mutating_policies, &self.mutating_bindings]
     }
 
     fn followed<K>(&self, into: &Arc<Collection>, changed: &Arc<Notify>) -> Followed

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::TryStreamExt as _;
 use kube::api::{ApiResource, DynamicObject};
@@ -12,11 +12,15 @@ use kube::runtime::watcher;
 use kube::{Api, ResourceExt as _};
 use serde_json::Value;
 use tokio::sync::Notify;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::collection::{Collection, ObjectKey};
 use crate::controllers::kit::watch::Patience;
+
+/// How soon a cluster is asked again whether it serves a kind that it did not serve.
+const NOT_SERVED: Duration = Duration::from_secs(30);
 
 /// A kind to follow.
 #[derive(Clone, Debug)]
@@ -40,6 +44,37 @@ impl Followed {
             }
         };
         shutdown.run_until_cancelled(following).await;
+    }
+
+    /// Follows, until `shutdown`, the first of `versions` of a kind that the cluster serves. Where it serves none, there are no
+    /// objects, and it is asked again now and then: another release of it may.
+    pub(super) async fn run_if_served(versions: Vec<Self>, shutdown: CancellationToken) {
+        let following = async {
+            loop {
+                for version in &versions {
+                    version.while_served().await;
+                }
+                if let Some(Self { into, changed, .. }) = versions.first() {
+                    into.replace(BTreeMap::new());
+                    changed.notify_one();
+                }
+                sleep(NOT_SERVED).await;
+            }
+        };
+        shutdown.run_until_cancelled(following).await;
+    }
+
+    /// Returns when the cluster knows no such resource, at once or any more.
+    async fn while_served(&self) {
+        let mut patience = Patience::new(self.resource.kind.clone());
+        loop {
+            let error = self.until_trouble(&mut patience).await;
+            if is_not_served(&error) {
+                return;
+            }
+            self.into.broke(Instant::now());
+            patience.trouble(&error).await;
+        }
     }
 
     async fn until_trouble(&self, patience: &mut Patience) -> watcher::Error {
@@ -84,6 +119,11 @@ impl Followed {
             }
         }
     }
+}
+
+/// Whether a list was answered by 404.
+fn is_not_served(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 404)
 }
 
 fn key(object: &DynamicObject) -> ObjectKey {

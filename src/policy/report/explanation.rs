@@ -38,6 +38,7 @@ pub struct Part<'r> {
 ///     outcome: Ok("true".to_owned()),
 ///     parts: vec![part(0, 1, "2"), part(0, 5, "true"), part(9, 10, "true"), part(0, 10, "true")],
 ///     omitted: 0,
+///     change: None,
 /// };
 /// let tree = explanation::tree(text, &trace);
 /// assert_eq!(tree[0].text, text);
@@ -136,7 +137,7 @@ mod tests {
         };
         let parts: Vec<_> = parts.iter().map(outcome).collect();
         let outcome = parts.last().unwrap().outcome.clone();
-        RecordedTrace { at: String::new(), cost: 0, outcome, parts, omitted: 0 }
+        RecordedTrace { at: String::new(), cost: 0, outcome, parts, omitted: 0, change: None }
     }
 
     fn drawn(parts: &[Part<'_>]) -> String {

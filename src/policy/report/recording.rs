@@ -12,6 +12,7 @@ use std::cell::RefCell;
 
 use admit_cel::{Coverage, EvalError, Evaluation, Program, Span, Trace, Value, Variables};
 use indexmap::IndexMap;
+use serde_json::Value as Json;
 
 /// Identifies an expression by its document's name and its path there, whatever file it is in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,6 +28,8 @@ pub struct ExpressionId {
 pub enum Origin {
     /// A ValidatingAdmissionPolicy.
     Policy { name: String },
+    /// A MutatingAdmissionPolicy.
+    Mutating { name: String },
     /// A version of a CustomResourceDefinition.
     Definition { name: String, version: String },
 }
@@ -90,6 +93,15 @@ pub struct RecordedTrace {
     pub parts: Vec<RecordedOutcome>,
     /// How many outcomes came after those that were kept.
     pub omitted: u64,
+    /// Of the expression of a mutation: what came of it.
+    pub change: Option<ObjectChange>,
+}
+
+/// An object before and after a mutation, with the defaults that a server gives it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObjectChange {
+    pub before: Json,
+    pub after: Json,
 }
 
 /// The value or error of one part of an expression.
@@ -154,6 +166,16 @@ impl Recording {
         outcome
     }
 
+    /// Notes what the mutation changed whose expression was evaluated last. Where its trace is not kept, neither is that.
+    pub(crate) fn changed(&self, id: &ExpressionId, before: &Json, after: &Json) {
+        let mut recorded = self.recorded.borrow_mut();
+        let Some(of) = recorded.get_mut(id) else { return };
+        let kept = u64::try_from(of.traces.len()).unwrap_or(u64::MAX);
+        if let Some(last) = of.traces.last_mut().filter(|_| kept == of.evaluations) {
+            last.change = Some(ObjectChange { before: before.clone(), after: after.clone() });
+        }
+    }
+
     fn trace(
         &self,
         at: String,
@@ -172,6 +194,7 @@ impl Recording {
             outcome: self.shown(outcome),
             parts: parts.collect(),
             omitted: trace.omitted(),
+            change: None,
         }
     }
 

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use admit_apimachinery::field_error::FieldError;
-use admit_apimachinery::suggest::{self, did_you_mean};
 use admit_cel::PatternSum;
 use serde_json::Value;
 
@@ -13,6 +12,7 @@ use crate::crd::CompiledCrd;
 use crate::request::GroupVersionKind;
 use crate::request::rbac::AccessRules;
 use crate::set::documents::Documents;
+use crate::set::kinds;
 use crate::vap::{Binding, MutatingPolicy, Policy};
 use crate::webhook::{Configuration, Kind};
 
@@ -61,7 +61,9 @@ impl PolicySetBuilder {
         }
         let kind = GroupVersionKind::from_api_version(api_version, kind_name);
         let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
-        read_version(&kind)?;
+        if let Some(refused) = kinds::refused(&kind) {
+            return Err(vec![refused]);
+        }
         let seen = (
             GroupVersionKind { version: String::new(), ..kind.clone() },
             namespace.to_owned(),
@@ -114,12 +116,8 @@ impl PolicySetBuilder {
             "MutatingAdmissionPolicyBinding" => {
                 self.mutating_bindings.push(Binding::compile_mutating(document).map_err(fields)?);
             }
-            other => {
-                let unknown = format!("admissionregistration.k8s.io {other}");
-                let meant = suggest::nearest(other, KINDS_OF_ADMISSION);
-                let meant = meant.map(|kind| format!("; {}", did_you_mean(Some(kind)))).unwrap_or_default();
-                return Err(vec![LoadErrorKind::NoSuchKind(unknown, meant)]);
-            }
+            // Refused before.
+            _ => {}
         }
         Ok(())
     }
@@ -147,16 +145,6 @@ impl PolicySetBuilder {
     }
 }
 
-/// Kinds of admissionregistration.k8s.io.
-const KINDS_OF_ADMISSION: [&str; 6] = [
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-    "ValidatingWebhookConfiguration",
-    "MutatingWebhookConfiguration",
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionPolicyBinding",
-];
-
 /// Whether objects of `kind` are asked for whatever the policies are.
 pub(super) fn is_of_any_set(kind: &GroupVersionKind) -> bool {
     (kind.group.as_str(), kind.kind.as_str()) == ("", "Namespace")
@@ -165,29 +153,4 @@ pub(super) fn is_of_any_set(kind: &GroupVersionKind) -> bool {
 
 fn fields(errors: Vec<FieldError>) -> Vec<LoadErrorKind> {
     errors.into_iter().map(LoadErrorKind::Field).collect()
-}
-
-/// The versions in which documents of our own concern can be.
-fn read_version(kind: &GroupVersionKind) -> Result<(), Vec<LoadErrorKind>> {
-    let read: &[&str] = match (kind.group.as_str(), kind.kind.as_str()) {
-        (
-            "admissionregistration.k8s.io",
-            "ValidatingAdmissionPolicy"
-            | "ValidatingAdmissionPolicyBinding"
-            | "MutatingAdmissionPolicy"
-            | "MutatingAdmissionPolicyBinding",
-        ) => &["v1", "v1beta1"],
-        (
-            "admissionregistration.k8s.io",
-            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
-        )
-        | ("apiextensions.k8s.io", "CustomResourceDefinition")
-        | ("", "Namespace") => &["v1"],
-        _ => return Ok(()),
-    };
-    if read.contains(&kind.version.as_str()) {
-        return Ok(());
-    }
-    let names = if read.len() == 1 { "v1" } else { "v1 and v1beta1" };
-    Err(vec![LoadErrorKind::Version(format!("{} {}", kind.api_version(), kind.kind), names)])
 }

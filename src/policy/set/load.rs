@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::read::manifest::{self, Document, LoadError};
 use crate::request::GroupVersionKind;
+use crate::set::kinds;
 use crate::set::strict::{self, UnknownField};
 use crate::set::{LoadErrorKind, PolicySet};
 
@@ -75,7 +76,10 @@ impl PolicySet {
         // By the builder's number: documents that it counts, in order.
         let mut counted: Vec<&Document> = Vec::new();
         for document in documents {
-            if is_aside(document) || options.ignore_unknown && kind_of(document).kind.is_empty() {
+            // Half a name is no manifest, unless it is that of configuration.
+            let is_nameless =
+                || kind_of(document).kind.is_empty() && kinds::misnamed(&document.value).is_none();
+            if is_aside(document) || options.ignore_unknown && is_nameless() {
                 continue;
             }
             counted.push(document);

@@ -4,6 +4,7 @@ mod builder;
 pub(crate) mod builtins;
 pub(crate) mod documents;
 mod index;
+pub(crate) mod kinds;
 pub(crate) mod known;
 pub(crate) mod load;
 mod mutating;
@@ -103,6 +104,9 @@ pub struct PolicySet {
     mutating: Mutating,
     documents: Documents,
 }
+
+/// Why nobody is asked about policies, bindings and webhooks of admission.
+const EXEMPT: &str = "configuration of admission is subject to no policy";
 
 /// Why a document is refused.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -234,7 +238,7 @@ impl PolicySet {
         collector.finish()
     }
 
-    /// Why policies that `accept` names were not asked about `request`, in order of name.
+    /// Why validating policies that `accept` names were not asked about `request`, in order of name.
     pub fn missed(
         &self,
         request: &Request<'_>,
@@ -243,13 +247,7 @@ impl PolicySet {
     ) -> Vec<Missed> {
         let asked = self.policies().filter(|(policy, _)| accept(&policy.name));
         if matching::is_exempt(&request.kind) {
-            let exempt = |(policy, _): (&Policy, _)| Missed {
-                policy: policy.name.to_string(),
-                binding: None,
-                field: String::new(),
-                reason: "configuration of admission is subject to no policy".to_owned(),
-            };
-            return asked.map(exempt).collect();
+            return asked.map(|(policy, _)| Missed::of_any(&policy.name, EXEMPT)).collect();
         }
         asked.flat_map(|(policy, bindings)| vap::missed(policy, bindings, request, host)).collect()
     }

@@ -7,9 +7,9 @@ use crate::matching::{self, Matched};
 use crate::report::options::EvalOptions;
 use crate::request::host::Host;
 use crate::request::{Operation, Request};
-use crate::set::PolicySet;
 use crate::set::index::{Candidate, Certainty, PolicyIndex};
-use crate::vap::{self, Binding, Mutated, MutatingPolicy, Pass, Reinvocation, Schemas};
+use crate::set::{EXEMPT, PolicySet};
+use crate::vap::{self, Binding, Missed, Mutated, MutatingPolicy, Pass, Reinvocation, Schemas};
 
 /// Policies with their bindings, in order of name, and an index of those that have any.
 #[derive(Debug, Default)]
@@ -66,6 +66,26 @@ impl PolicySet {
         eval: EvalOptions<'_>,
     ) -> Mutated {
         self.mutate_only(request, (host, schemas), reinvocation, eval, &|_| true)
+    }
+
+    /// Why those that `accept` names were not asked about `request`, as it was before they changed it.
+    pub(crate) fn missed_by_mutating(
+        &self,
+        request: &Request<'_>,
+        host: &dyn Host,
+        accept: impl Fn(&str) -> bool,
+    ) -> Vec<Missed> {
+        let asked = self.mutating_policies().filter(|(policy, _)| accept(&policy.common().name));
+        let whole = if matching::is_exempt(&request.kind) {
+            EXEMPT
+        } else if request.operation == Operation::Delete {
+            "nothing is changed of what goes away"
+        } else {
+            return asked
+                .flat_map(|(policy, bindings)| vap::missed(policy.common(), bindings, request, host))
+                .collect();
+        };
+        asked.map(|(policy, _)| Missed::of_any(&policy.common().name, whole)).collect()
     }
 
     fn mutate_only(

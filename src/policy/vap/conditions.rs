@@ -132,6 +132,7 @@ impl Reader {
                 variable_names: Box::default(),
                 validations: Vec::new(),
                 audit_annotations: Vec::new(),
+                is_mutating: false,
             }),
             Ok(_) => Err(self.errors.into_vec()),
             Err(error) => Err(vec![configuration::wrong_type(&error)]),

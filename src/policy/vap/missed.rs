@@ -19,6 +19,13 @@ pub struct Missed {
     pub reason: String,
 }
 
+impl Missed {
+    /// A policy that is not asked whatever it says.
+    pub(crate) fn of_any(policy: &str, reason: &str) -> Self {
+        Self { policy: policy.to_owned(), binding: None, field: String::new(), reason: reason.to_owned() }
+    }
+}
+
 /// Why `policy` was not asked about `request`, once for every reason; nothing where it was, or where that could not be
 /// decided, which is an outcome of its own.
 pub(crate) fn missed(
@@ -34,7 +41,8 @@ pub(crate) fn missed(
         return own.into_iter().map(of_policy).collect();
     }
     if bindings.is_empty() {
-        let reason = "no ValidatingAdmissionPolicyBinding names it".to_owned();
+        let kind = if policy.is_mutating { "Mutating" } else { "Validating" };
+        let reason = format!("no {kind}AdmissionPolicyBinding names it");
         return vec![of_policy(Miss { field: String::new(), reason })];
     }
     let of_binding = |binding: &Binding| {

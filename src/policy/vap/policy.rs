@@ -31,6 +31,8 @@ pub struct Policy {
     pub(super) variable_names: Box<[Box<str>]>,
     pub(super) validations: Vec<Validation>,
     pub(super) audit_annotations: Vec<AuditAnnotation>,
+    /// Whether it is the part of a MutatingAdmissionPolicy that both kinds have.
+    pub(super) is_mutating: bool,
 }
 
 /// What an evaluation error does to a request.
@@ -79,15 +81,7 @@ impl Policy {
         document: &Value,
         patterns: &mut PatternSum,
     ) -> Result<Self, Vec<FieldError>> {
-        let mut reader = Reader::default();
-        reader.compiler.count_with(std::mem::take(patterns));
-        let policy = reader.policy(document);
-        *patterns = reader.compiler.into_patterns();
-        match policy {
-            Ok(policy) if reader.errors.is_empty() => Ok(policy),
-            Ok(_) => Err(reader.errors.into_vec()),
-            Err(error) => Err(vec![configuration::wrong_type(&error)]),
-        }
+        Reader::among(patterns, |reader| reader.policy(document))
     }
 
     /// Compiles a policy that replaces `stored`; expressions of `stored` stay valid whatever they use.
@@ -95,7 +89,7 @@ impl Policy {
     /// # Errors
     /// As of [`Self::compile`].
     pub fn compile_update(document: &Value, stored: &Value) -> Result<Self, Vec<FieldError>> {
-        Reader::knowing(Stored::of_policy(stored)).compile(document)
+        Reader::knowing(Stored::of_policy(stored)).reading(|reader| reader.policy(document))
     }
 
     /// Compiles a policy read from where a server stores it.
@@ -103,7 +97,7 @@ impl Policy {
     /// # Errors
     /// As of [`Self::compile`].
     pub fn compile_stored(document: &Value) -> Result<Self, Vec<FieldError>> {
-        Reader::knowing(Stored::All).compile(document)
+        Reader::knowing(Stored::All).reading(|reader| reader.policy(document))
     }
 
     /// Every expression, in the order of the document.
@@ -125,7 +119,9 @@ impl Policy {
     }
 
     pub(super) fn id_of(&self, expression: &Expression) -> ExpressionId {
-        ExpressionId { origin: Origin::Policy { name: self.name.to_string() }, path: expression.path.clone() }
+        let name = self.name.to_string();
+        let origin = if self.is_mutating { Origin::Mutating { name } } else { Origin::Policy { name } };
+        ExpressionId { origin, path: expression.path.clone() }
     }
 
     /// How many rules the policy has: validations and audit annotations.
@@ -185,23 +181,71 @@ impl Reader {
         Self { stored, ..Self::default() }
     }
 
-    fn compile(mut self, document: &Value) -> Result<Policy, Vec<FieldError>> {
-        match self.policy(document) {
-            Ok(policy) if self.errors.is_empty() => Ok(policy),
+    /// What `read` makes of a document; all mistakes in it where there are any.
+    pub(super) fn reading<T>(
+        mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<T, Vec<FieldError>> {
+        match read(&mut self) {
+            Ok(read) if self.errors.is_empty() => Ok(read),
             Ok(_) => Err(self.errors.into_vec()),
             Err(error) => Err(vec![configuration::wrong_type(&error)]),
         }
     }
 
-    fn policy(&mut self, document: &Value) -> Result<Policy, DecodeError> {
-        let document = Fields::of(document, "")?;
-        let name = configuration::name(&document, &mut self.errors)?;
+    /// The same, with the patterns of others that count together.
+    pub(super) fn among<T>(
+        patterns: &mut PatternSum,
+        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<T, Vec<FieldError>> {
+        let mut reader = Self::default();
+        reader.compiler.count_with(std::mem::take(patterns));
+        reader.reading(|reader| {
+            let made = read(reader);
+            *patterns = std::mem::take(&mut reader.compiler).into_patterns();
+            made
+        })
+    }
+
+    /// What policies of both kinds have, in the order in which a server tells what is wrong with it; and the rest of the
+    /// specification.
+    pub(super) fn common<'d>(
+        &mut self,
+        document: &Fields<'d>,
+        is_mutating: bool,
+    ) -> Result<(Policy, Fields<'d>), DecodeError> {
+        let name = configuration::name(document, &mut self.errors)?;
         let spec = document.object("spec")?;
         let failure_policy = FailurePolicy::decode(&spec, &mut self.errors)?;
         let param_kind = self.param_kind(&spec)?;
         let constraints = self.constraints(&spec)?;
+        if is_mutating {
+            self.mutated_operations(&spec)?;
+        }
         let conditions = self.conditions(&spec)?;
+        if is_mutating {
+            // Those of a mutation are declared even where there are none.
+            self.compiler.declare_variables();
+        }
         let variables = self.variables(&spec)?;
+        let policy = Policy {
+            name: name.into(),
+            failure_policy,
+            param_kind,
+            constraints,
+            conditions,
+            variable_names: variables.iter().map(|variable| variable.name.as_str().into()).collect(),
+            variables,
+            validations: Vec::new(),
+            audit_annotations: Vec::new(),
+            is_mutating,
+        };
+        Ok((policy, spec))
+    }
+
+    fn policy(&mut self, document: &Value) -> Result<Policy, DecodeError> {
+        let document = Fields::of(document, "")?;
+        let (common, spec) = self.common(&document, false)?;
         let validations = spec.objects("validations")?;
         let annotations = spec.objects("auditAnnotations")?;
         if validations.is_empty() && annotations.is_empty() {
@@ -212,22 +256,12 @@ impl Reader {
         }
         let validations = self.each(&validations, Self::validation)?;
         let audit_annotations =
-            self.audit_annotations(&spec.path_of("auditAnnotations"), &name, &annotations)?;
-        Ok(Policy {
-            name: name.into(),
-            failure_policy,
-            param_kind,
-            constraints,
-            conditions,
-            variable_names: variables.iter().map(|variable| variable.name.as_str().into()).collect(),
-            variables,
-            validations,
-            audit_annotations,
-        })
+            self.audit_annotations(&spec.path_of("auditAnnotations"), &common.name, &annotations)?;
+        Ok(Policy { validations, audit_annotations, ..common })
     }
 
     /// Expressions may use params if there is a kind of them.
-    pub(super) fn param_kind(&mut self, spec: &Fields<'_>) -> Result<Option<GroupVersionKind>, DecodeError> {
+    fn param_kind(&mut self, spec: &Fields<'_>) -> Result<Option<GroupVersionKind>, DecodeError> {
         let kind = spec
             .optional_object("paramKind")?
             .map(|kind| param_kind::decode(&kind, &mut self.errors))
@@ -236,7 +270,7 @@ impl Reader {
         Ok(kind)
     }
 
-    pub(super) fn constraints(&mut self, spec: &Fields<'_>) -> Result<MatchResources, DecodeError> {
+    fn constraints(&mut self, spec: &Fields<'_>) -> Result<MatchResources, DecodeError> {
         let Some(fields) = spec.optional_object("matchConstraints")? else {
             self.errors.push(FieldError::required(spec.path_of("matchConstraints"), ""));
             return Ok(MatchResources::default());
@@ -248,7 +282,7 @@ impl Reader {
         Ok(constraints)
     }
 
-    pub(super) fn variables(&mut self, spec: &Fields<'_>) -> Result<Vec<Variable>, DecodeError> {
+    fn variables(&mut self, spec: &Fields<'_>) -> Result<Vec<Variable>, DecodeError> {
         let items = spec.objects("variables")?;
         if !items.is_empty() {
             self.compiler.declare_variables();

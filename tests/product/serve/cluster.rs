@@ -3,13 +3,14 @@
 
 use std::path::Path;
 
+use base64::Engine as _;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client as KubeClient;
-use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
@@ -145,7 +146,60 @@ pub(crate) async fn follows(client: KubeClient, kubeconfig: &Path, webhook: &str
     let lax = Patch::Merge(json!({"metadata": {"labels": {"strict": "false"}}}));
     namespaces.patch("n", &PatchParams::default(), &lax).await.unwrap();
     until(&serving, &trusted, "abc", |answer| answer["allowed"] == true).await;
+    changes(&client, &serving, &trusted).await;
     assert!(other.terminate().success() && serving.terminate().success());
+}
+
+/// What the cluster stores of policies that change objects, `serving` answers with patches, as long as it is stored.
+async fn changes(client: &KubeClient, serving: &Serving, trusted: &str) {
+    let policies = registration(client, "MutatingAdmissionPolicy", "mutatingadmissionpolicies");
+    let bindings = registration(client, "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings");
+    let expression = "[JSONPatch{op: 'add', path: '/data/max', value: params.data.max}]";
+    create(
+        &policies,
+        json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy",
+            "metadata": {"name": "limited"},
+            "spec": {
+                "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}, "reinvocationPolicy": "Never",
+                "matchConstraints": {"resourceRules": [{
+                    "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]},
+                "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
+            },
+        }),
+    )
+    .await;
+    create(
+        &bindings,
+        json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicyBinding",
+            "metadata": {"name": "limited"},
+            "spec": {"policyName": "limited", "paramRef": {
+                "name": "limit", "namespace": "default", "parameterNotFoundAction": "Deny"}},
+        }),
+    )
+    .await;
+    let mut webhook = Client::connect(serving.webhook, &tls(trusted, None, &[&TLS13])).await.unwrap();
+    let mut until_patched = async |wanted: bool| {
+        let asking = async {
+            loop {
+                let answered = webhook.post("/mutate", review("u", &json!({"v": "a"}))).await.unwrap();
+                let response = answered.json()["response"].clone();
+                if response["allowed"] == true && response.get("patch").is_some() == wanted {
+                    return response;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let answered = tokio::time::timeout(PATIENCE, asking).await;
+        answered.unwrap_or_else(|_| panic!("the answer does not change:\n{}", serving.log()))
+    };
+    let patched = until_patched(true).await;
+    let patch = base64::engine::general_purpose::STANDARD.decode(patched["patch"].as_str().unwrap()).unwrap();
+    let operations: Value = serde_json::from_slice(&patch).unwrap();
+    assert_eq!(operations[0]["value"], "4", "the params are those of the cluster: {operations}");
+    bindings.delete("limited", &DeleteParams::default()).await.unwrap();
+    until_patched(false).await;
 }
 
 /// The state of what is broken, as `/policies` tells it.

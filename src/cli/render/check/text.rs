@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use admit_policy::apply::{Applied, Change};
-use admit_policy::{Missed, Skipped, Status, Verdict};
+use admit_policy::{Missed, RuleOutcome, RulePath, Skipped, Status, Verdict};
 
 use super::totals::{ByPolicy, Totals};
 use super::{ObjectReport, Outcome, Rest, Style};
@@ -67,9 +67,7 @@ pub(in crate::cli::render) fn rule_lines(applied: &Applied) -> Vec<String> {
         let param = outcome.param.as_deref().map(|name| format!(", params {name}")).unwrap_or_default();
         let head = format!("policy {}{binding}{param}", outcome.policy);
         lines.extend(outcome.skipped.iter().map(|skipped| format!("{head}: {}", skipped_text(skipped))));
-        lines.extend(
-            outcome.rules.iter().map(|rule| format!("{head}: {}: {}", rule.path, said(&rule.verdict))),
-        );
+        lines.extend(outcome.rules.iter().map(|rule| format!("{head}: {}: {}", rule.path, said(rule))));
     }
     lines
 }
@@ -89,8 +87,9 @@ pub(in crate::cli) fn missed_line(missed: &Missed) -> String {
     format!("policy {policy}{binding} does not match: {field}{colon}{reason}")
 }
 
-fn said(verdict: &Verdict) -> String {
-    match verdict {
+fn said(rule: &RuleOutcome) -> String {
+    match &rule.verdict {
+        Verdict::Admitted if matches!(rule.path, RulePath::Mutation(_)) => "applied".to_owned(),
         Verdict::Admitted => "holds".to_owned(),
         Verdict::Failed { message, .. } => format!("fails: {message}"),
         Verdict::Errored { message, denies: true } => format!("error: {message}"),

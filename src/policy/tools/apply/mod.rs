@@ -39,6 +39,7 @@ use crate::vap::{Binding, Missed, MutatingPolicy, Policy};
 pub(crate) use self::custom::not_strict;
 pub use self::pair::{Identity, Pair, PairError, Paired, Pairing, pair};
 pub use self::subresource::Subresource;
+pub use crate::set::kinds::misnamed;
 
 /// How unknown fields are met: `fieldValidation` of a request.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -263,7 +264,7 @@ impl<'s> Rehearsal<'s> {
     fn decide(&self, request: &Request<'_>, applied: &mut Applied, recording: Option<&Recording>) {
         let host = self.host.in_namespace(&request.namespace, &self.options.namespace_labels);
         if recording.is_some() {
-            applied.missed = self.set.missed(request, &host, |_| true);
+            applied.missed.extend(self.set.missed(request, &host, |_| true));
         }
         let Decision { denial, warnings, audit_annotations, outcomes } =
             self.set.decide_with(request, &host, |_| true, recording.into());
@@ -283,6 +284,9 @@ impl<'s> Rehearsal<'s> {
         self.set.mutating_policies().next()?;
         let host = self.host.in_namespace(&request.namespace, &self.options.namespace_labels);
         let kinds = KnownKinds { documents: &self.host, builtins: self.builtins };
+        if recording.is_some() {
+            applied.missed = self.set.missed_by_mutating(request, &host, |_| true);
+        }
         let mutated = self.set.mutate_fully(request, (&host, &kinds), recording.into(), |_| true);
         applied.outcomes.extend(mutated.outcomes);
         applied.refusal = mutated.denial.map(|denial| denial.status);

@@ -151,6 +151,10 @@ fn answer(
     let by_crd = case.policies.is_empty();
     let in_force = |name: &str| case.policies.is_empty() || case.policies.iter().any(|policy| policy == name);
     let mut sent = taken(&mut request, host, recording);
+    let mut missed = match recording {
+        Some(_) => set.missed_by_mutating(&request, host, in_force),
+        None => Vec::new(),
+    };
     let mutated = mutated(&request, (set, host), recording, &in_force);
     if mutated.denial.is_some() && !sent.as_ref().is_err_and(|refused| refused.is_final) {
         let decision = Decision { denial: mutated.denial, outcomes: mutated.outcomes, ..Decision::default() };
@@ -168,7 +172,9 @@ fn answer(
     };
     let mut decision = set.decide_with(&request, host, in_force, recording.into());
     decision.outcomes.splice(0..0, mutated.outcomes);
-    let missed = if recording.is_some() { set.missed(&request, host, in_force) } else { Vec::new() };
+    if recording.is_some() {
+        missed.extend(set.missed(&request, host, in_force));
+    }
     let object = request.object.as_ref().map(|object| object.value().into_owned());
     let again = case.expect.idempotent.then(|| {
         let mut again = request.clone();

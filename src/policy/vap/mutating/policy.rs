@@ -1,16 +1,13 @@
 //! Compiles a MutatingAdmissionPolicy, with kube-apiserver's error messages about each field.
 
-use std::sync::Arc;
-
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_cel::PatternSum;
 use serde_json::Value;
 
 use crate::read::decode::{DecodeError, Fields};
 use crate::report::recording;
-use crate::schema::metadata::configuration;
 use crate::vap::expression::{CompileError, Expression, Patch, Role};
-use crate::vap::policy::{FailurePolicy, Policy, Reader};
+use crate::vap::policy::{Policy, Reader};
 use crate::vap::stored::Stored;
 
 /// A compiled policy that changes objects.
@@ -114,7 +111,7 @@ impl MutatingPolicy {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn compile(document: &Value) -> Result<Self, Vec<FieldError>> {
-        Reader::default().compile_mutating(document)
+        Reader::default().reading(|reader| reader.mutating_policy(document))
     }
 
     /// Compiles a policy that is to be created, with the patterns of others that count together.
@@ -125,11 +122,7 @@ impl MutatingPolicy {
         document: &Value,
         patterns: &mut PatternSum,
     ) -> Result<Self, Vec<FieldError>> {
-        let mut reader = Reader::default();
-        reader.compiler.count_with(std::mem::take(patterns));
-        let policy = reader.mutating_policy(document);
-        *patterns = std::mem::take(&mut reader.compiler).into_patterns();
-        reader.told(policy)
+        Reader::among(patterns, |reader| reader.mutating_policy(document))
     }
 
     /// Compiles a policy that replaces `stored`; expressions of `stored` stay valid whatever they use.
@@ -137,7 +130,7 @@ impl MutatingPolicy {
     /// # Errors
     /// As of [`Self::compile`].
     pub fn compile_update(document: &Value, stored: &Value) -> Result<Self, Vec<FieldError>> {
-        Reader::knowing(Stored::of_policy(stored)).compile_mutating(document)
+        Reader::knowing(Stored::of_policy(stored)).reading(|reader| reader.mutating_policy(document))
     }
 
     /// Compiles a policy read from where a server stores it.
@@ -145,7 +138,7 @@ impl MutatingPolicy {
     /// # Errors
     /// As of [`Self::compile`].
     pub fn compile_stored(document: &Value) -> Result<Self, Vec<FieldError>> {
-        Reader::knowing(Stored::All).compile_mutating(document)
+        Reader::knowing(Stored::All).reading(|reader| reader.mutating_policy(document))
     }
 
     /// What it shares with validating policies: its name, constraints, params, conditions and variables. It has no
@@ -175,31 +168,9 @@ impl MutatingPolicy {
 }
 
 impl Reader {
-    fn compile_mutating(mut self, document: &Value) -> Result<MutatingPolicy, Vec<FieldError>> {
-        let policy = self.mutating_policy(document);
-        self.told(policy)
-    }
-
-    fn told<T>(self, read: Result<T, DecodeError>) -> Result<T, Vec<FieldError>> {
-        match read {
-            Ok(read) if self.errors.is_empty() => Ok(read),
-            Ok(_) => Err(self.errors.into_vec()),
-            Err(error) => Err(vec![configuration::wrong_type(&error)]),
-        }
-    }
-
     fn mutating_policy(&mut self, document: &Value) -> Result<MutatingPolicy, DecodeError> {
         let document = Fields::of(document, "")?;
-        let name = configuration::name(&document, &mut self.errors)?;
-        let spec = document.object("spec")?;
-        let failure_policy = FailurePolicy::decode(&spec, &mut self.errors)?;
-        let param_kind = self.param_kind(&spec)?;
-        let constraints = self.constraints(&spec)?;
-        self.mutated_operations(&spec)?;
-        let conditions = self.conditions(&spec)?;
-        // Those of a mutation are declared even where there are none.
-        self.compiler.declare_variables();
-        let variables = self.variables(&spec)?;
+        let (common, spec) = self.common(&document, true)?;
         let fields = spec.objects("mutations")?;
         if fields.is_empty() {
             let detail = "mutations must contain at least one item";
@@ -210,22 +181,11 @@ impl Reader {
             mutations.extend(self.mutation(mutation)?);
         }
         let is_reinvoked = self.reinvocation(&spec)?;
-        let common = Policy {
-            name: Arc::from(name),
-            failure_policy,
-            param_kind,
-            constraints,
-            conditions,
-            variable_names: variables.iter().map(|variable| variable.name.as_str().into()).collect(),
-            variables,
-            validations: Vec::new(),
-            audit_annotations: Vec::new(),
-        };
         Ok(MutatingPolicy { common, mutations, is_reinvoked })
     }
 
     /// Nothing is mutated that goes away. Upstream leaves out of the path which rule it is.
-    fn mutated_operations(&mut self, spec: &Fields<'_>) -> Result<(), DecodeError> {
+    pub(in crate::vap) fn mutated_operations(&mut self, spec: &Fields<'_>) -> Result<(), DecodeError> {
         const OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
         let Some(constraints) = spec.optional_object("matchConstraints")? else { return Ok(()) };
         let path = format!("{}.operations", constraints.path_of("resourceRules"));

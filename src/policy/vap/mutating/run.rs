@@ -255,9 +255,7 @@ impl<'r> Run<'r> {
             }
             let verdict = match self.apply(invocation, mutation, at, shared) {
                 Ok(object) => {
-                    if let Some(version) = self.versions.get_mut(at) {
-                        (version.object, version.is_changed) = (Some(object), true);
-                    }
+                    self.made(common, mutation, at, object);
                     Verdict::Admitted
                 }
                 Err(Unmade::Refused(status)) => return Err(status),
@@ -277,6 +275,16 @@ impl<'r> Run<'r> {
             reinvocation.ran(key);
         }
         Ok(true)
+    }
+
+    /// Puts what a mutation made in the place of the object.
+    fn made(&mut self, policy: &Policy, mutation: &Mutation, at: usize, object: Value) {
+        let Some(version) = self.versions.get_mut(at) else { return };
+        if let Some(recording) = self.pass.eval.recording {
+            let before = version.object.as_ref().unwrap_or(&Value::Null);
+            recording.changed(&policy.id_of(&mutation.expression), before, &object);
+        }
+        (version.object, version.is_changed) = (Some(object), true);
     }
 
     fn conditions(

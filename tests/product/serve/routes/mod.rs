@@ -3,6 +3,7 @@
 
 mod auditing;
 mod converted;
+mod limits;
 mod mutated;
 mod patches;
 mod spelling;
