@@ -258,9 +258,12 @@ impl Search<'_> {
             let helpful = self.helpful(&trial.objections, old.is_none());
             let mut best: Option<(Value, Trial)> = None;
             let singles = helpful.iter().map(|change| vec![*change]);
-            let is_few = helpful.len() <= MOST_PAIRED;
-            let pairs = helpful.iter().enumerate().filter(|_| is_few).flat_map(|(at, one)| {
-                helpful.iter().skip(at.saturating_add(1)).map(move |other| vec![*one, *other])
+            // What was written together is not changed together with something else.
+            let fields: Vec<&Move> =
+                helpful.iter().copied().filter(|change| change.pattern.len() > 1).collect();
+            let is_few = fields.len() <= MOST_PAIRED;
+            let pairs = fields.iter().enumerate().filter(|_| is_few).flat_map(|(at, one)| {
+                fields.iter().skip(at.saturating_add(1)).map(move |other| vec![*one, *other])
             });
             for changes in singles.chain(pairs) {
                 // Two at once only where none alone helps.

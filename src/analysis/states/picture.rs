@@ -172,15 +172,17 @@ impl Picture {
 
     /// Transitions that were not found, and may be there. What would follow a state that cannot be reached is none.
     pub fn undecided(&self) -> impl Iterator<Item = &Transition> {
-        let is_out_of_reach = |name: &str| {
-            self.states.iter().any(|state| state.name == name && state.reach == Reach::Unreachable)
-        };
-        self.transitions.iter().filter(move |transition| {
-            let is_unsure = match transition.verdict {
-                Allowance::Undecided { .. } | Allowance::Otherwise { .. } => true,
-                Allowance::Allowed { .. } | Allowance::Forbidden { .. } => false,
-            };
-            is_unsure && !transition.from.as_deref().is_some_and(is_out_of_reach)
+        self.transitions.iter().filter(|transition| match transition.verdict {
+            Allowance::Undecided { .. } | Allowance::Otherwise { .. } => self.may_start(transition),
+            Allowance::Allowed { .. } | Allowance::Forbidden { .. } => false,
+        })
+    }
+
+    /// Whether an object may be where the transition starts.
+    #[must_use]
+    pub fn may_start(&self, transition: &Transition) -> bool {
+        !transition.from.as_deref().is_some_and(|from| {
+            self.states.iter().any(|state| state.name == from && state.reach == Reach::Unreachable)
         })
     }
 

@@ -14,8 +14,10 @@ use super::rules::Rule;
 
 /// Values that are tried of one field that is not drawn: beyond, their pairs are too many to be tried in time.
 const MOST_VALUES: usize = 12;
-/// Given objects that are started from: those that follow look mostly the same.
-const MOST_GIVEN: usize = 24;
+/// Given objects that are started from: each is written, and mended, for every state.
+const MOST_GIVEN: usize = 64;
+/// Later than any time that objects have: what has to come after another comes then.
+const LATE: &str = "2099-01-01T00:00:00Z";
 /// Entries of a list that rules tell apart by their keys.
 const MOST_ENTRIES: usize = 16;
 
@@ -60,9 +62,9 @@ impl<'s> Space<'s> {
     pub(super) fn new(judge: &'s Judge<'_>, rules: &[Rule], subject: FieldPath, given: &[&Value]) -> Self {
         let schema = judge.definition().map(|(_, version)| version.schema());
         let mut bases = vec![sample(judge)];
-        for object in given.iter().take(MOST_GIVEN) {
+        for object in given {
             let object = judge.stored(&with_identity(object, judge));
-            if !bases.contains(&object) {
+            if bases.len() < MOST_GIVEN && !bases.contains(&object) {
                 bases.push(object);
             }
         }
@@ -190,7 +192,7 @@ impl<'s> Space<'s> {
         if let Some(schema) = schema {
             values.push(init::sample(schema));
             if schema.checks.format.as_deref() == Some("date-time") {
-                values.push(json!("2025-01-02T00:00:00Z"));
+                values.insert(0, json!(LATE));
             }
         }
         let mut distinct = Vec::new();
