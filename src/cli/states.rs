@@ -32,10 +32,10 @@ text has the texts that rules name, and `other` for the rest. --expect compares 
 a Markdown file: each difference is named.
 
 Examples:
-  admit states --policies policies/datagather --policies deploy/crds/datagathers.yaml
-  admit states --policies policies --policies deploy/crds --kind MustGather --field status.status -o mermaid
-  admit states --policies crd.yaml --field 'status.conditions[type=Ready].status' -o dot | dot -Tsvg > ready.svg
-  admit states --policies policies/mustgather --policies deploy/crds --field status.status --expect status.mmd
+  admit states --policies policies/datagather --policies deploy/crds
+  admit states --policies policies --policies deploy/crds --kind MustGather -o mermaid
+  admit states --policies crd.yaml --field status.phase -o dot | dot -Tsvg > phase.svg
+  admit states --policies crd.yaml --field status.phase --expect phases.mmd
 
 Exit codes: 0 everything is decided, and as expected, 1 something differs from --expect, 2 usage or unreadable input, \
 3 a policy or CRD does not compile, 4 internal error, 5 something is undecided")]
