@@ -54,6 +54,9 @@ struct Variant {
     depth: usize,
 }
 
+/// The variant that is stored, and the rules that refuse; none where they let it through.
+type Write = (usize, Option<Vec<usize>>);
+
 struct Few<'a> {
     judge: &'a Judge<'a>,
     space: &'a Space<'a>,
@@ -104,8 +107,8 @@ fn eligible<'a>(
             RulePlace::Node { path, .. } => patterns.iter().any(|own| own.starts_with(path)),
             RulePlace::Validation(_) => true,
         };
-        let is_exact =
-            !(is_open && reads.computes) && !rule.selects && !reads.user && reads.others.is_empty();
+        let asks_beyond = rule.selects || reads.user || !reads.others.is_empty();
+        let is_exact = !(asks_beyond || is_open && reads.computes);
         values && tests && node && is_exact
     };
     let (mut own, mut parts) = (Vec::new(), Vec::new());
@@ -355,7 +358,7 @@ impl Few<'_> {
     }
 
     /// Of each variant, what a change to each other comes to: the variant that is stored, and who refuses.
-    fn every_step(&self, over: &dyn Fn() -> bool) -> Option<Vec<Vec<(usize, Option<Vec<usize>>)>>> {
+    fn every_step(&self, over: &dyn Fn() -> bool) -> Option<Vec<Vec<Write>>> {
         let mut all = Vec::with_capacity(self.variants.len());
         for old in &self.variants {
             let mut steps = Vec::with_capacity(self.variants.len());

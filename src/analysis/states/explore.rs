@@ -85,6 +85,19 @@ struct Sought {
     nearest: Vec<Objection>,
 }
 
+impl State {
+    fn keep(&mut self, at: usize, object: Value) {
+        if let Some(reached) = self.explored.reached.get_mut(at) {
+            *reached = true;
+        }
+        let Some(kept) = self.kept.get_mut(at) else { return };
+        if kept.len() < KEPT && !kept.contains(&object) {
+            kept.push(object.clone());
+            self.open.push_back((at, object));
+        }
+    }
+}
+
 impl Search<'_> {
     pub(super) fn run(&self) -> Explored {
         let count = self.space.states.len();
@@ -107,7 +120,7 @@ impl Search<'_> {
                 self.step(&mut state, (from, to), &object, true);
             }
         }
-        self.from_others(&mut state);
+        self.try_others(&mut state);
         state.explored
     }
 
@@ -172,22 +185,11 @@ impl Search<'_> {
                 if edge.found.is_none() {
                     edge.found = Some(found);
                 }
-                self.keep(state, to, stored);
+                state.keep(to, stored);
             } else {
                 edge.otherwise.get_or_insert(found);
             }
             return;
-        }
-    }
-
-    fn keep(&self, state: &mut State, at: usize, object: Value) {
-        if let Some(reached) = state.explored.reached.get_mut(at) {
-            *reached = true;
-        }
-        let Some(kept) = state.kept.get_mut(at) else { return };
-        if kept.len() < KEPT && !kept.contains(&object) {
-            kept.push(object.clone());
-            state.open.push_back((at, object));
         }
     }
 
@@ -210,7 +212,7 @@ impl Search<'_> {
             edge.tried = edge.tried.saturating_add(1);
             if self.is_there(&trial, at) {
                 edge.found.get_or_insert_with(|| Found { old: Some(object.clone()), new, user: 0 });
-                self.keep(state, at, trial.stored);
+                state.keep(at, trial.stored);
             } else if edge.nearest.as_ref().is_none_or(|nearest| trial.objections.len() < nearest.len()) {
                 edge.nearest = Some(trial.objections);
             }
@@ -218,7 +220,7 @@ impl Search<'_> {
     }
 
     /// Changes that were not found, from objects that were stored when these rules were not there.
-    fn from_others(&self, state: &mut State) {
+    fn try_others(&self, state: &mut State) {
         for from in 0..self.space.states.len() {
             let objects: Vec<Value> =
                 self.space.bases.iter().map(|base| self.placed(base, from)).take(KEPT).collect();

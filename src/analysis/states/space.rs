@@ -120,7 +120,7 @@ impl<'s> Space<'s> {
 
     fn filled(&self, steps: &[Step]) -> Value {
         let schema = self.schema.and_then(|schema| at(schema, &pattern_of(steps)));
-        schema.map_or(Value::Null, |schema| init::sample(schema))
+        schema.map_or(Value::Null, init::sample)
     }
 
     fn all_moves(&self, rules: &[Rule]) -> Vec<Move> {
