@@ -3,11 +3,14 @@
 //! ```text
 //! documents ──┬─ boundaries   where judging may come out differently
 //!             └─ judge        one engine run for each group of releases between ──► Report
+//!
+//! PolicySet, field ──states── what holds for all objects, and what is admitted of those that are tried ──► Picture
 //! ```
 //!
 //! | module | decides | may use |
 //! |---|---|---|
 //! | [`releases`] | which Kubernetes releases take a document, and why others do not | nothing of ours |
+//! | [`states`] | which values of a field may follow one another | nothing of ours |
 //!
 //! Every verdict is that of admit-policy, which is told the release ([`admit_policy::release`]); nothing here has an idea of its
 //! own of what an expression means.
@@ -15,6 +18,7 @@
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
 pub mod releases;
+pub mod states;
 
 /// The examples of the readme.
 #[cfg(doctest)]

@@ -40,6 +40,7 @@ mod schema;
 mod serve;
 mod sources;
 mod state;
+mod states;
 mod suite;
 mod supervise;
 mod token_key;
@@ -82,6 +83,8 @@ enum Command {
     Lint(lint::LintArgs),
     /// Show what every expression made of a test case or of manifests
     Explain(Box<explain::ExplainArgs>),
+    /// Draw which values of a field may follow one another
+    States(states::StatesArgs),
     /// Evaluate one expression
     Eval(eval::EvalArgs),
     /// Print a folder with `kube-apiserver` and `etcd` for the suites of operators: KUBEBUILDER_ASSETS=$(admit envtest)
@@ -192,6 +195,7 @@ impl Cli {
             Command::Init(args) => args.run(),
             Command::Lint(args) => args.run(),
             Command::Explain(args) => args.run(),
+            Command::States(args) => args.run(),
             Command::Eval(args) => args.run(),
             Command::Envtest(args) => args.run(),
             Command::Serve(args) => args.run(),

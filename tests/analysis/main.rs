@@ -8,3 +8,4 @@ mod costs;
 mod offers;
 mod page;
 mod rows;
+mod states;

@@ -32,6 +32,7 @@ mod sftp;
 mod shipped;
 mod soak;
 mod state;
+mod states;
 mod suites;
 mod support;
 mod tour;

@@ -13,6 +13,7 @@ mod github;
 pub(super) mod lint;
 pub(super) mod releases;
 mod sarif;
+pub(super) mod states;
 pub(super) mod suites;
 
 use std::io::{self, IsTerminal as _, Write as _};

@@ -36,6 +36,8 @@ pub(super) enum Subject {
     Explain,
     /// What `admit eval -o json` prints
     Eval,
+    /// What `admit states -o json` prints
+    States,
     /// What `admit test` and `admit check` print with `--kube-versions -o json`
     ByRelease,
     /// What `admit bench -o json` prints
@@ -62,6 +64,7 @@ pub(super) fn print(of: Subject) -> Exit {
         Subject::Lint => "lint",
         Subject::Explain => "explain",
         Subject::Eval => "eval",
+        Subject::States => "states",
         Subject::ByRelease => "by-release",
         Subject::Bench => "bench",
         Subject::WaitOperators => "wait-operators",

@@ -11,6 +11,7 @@ use crate::crd::{self, CompiledCrd, CrdVersion};
 use crate::matching::{Rule, ScopeRule};
 use crate::request::host::Scope;
 use crate::request::{GroupVersionKind, Operation};
+use crate::schema::Schema;
 use crate::set::PolicySet;
 use crate::tools::suite::{self, API_VERSION, Outcome, Suite};
 use crate::vap::Policy;
@@ -63,6 +64,21 @@ pub fn suite(set: &PolicySet, documents: &[String]) -> Option<Value> {
         draft
     });
     Some(document(documents, answered.collect()))
+}
+
+/// The least value that a schema takes, as far as that can be told: patterns and rules are not solved.
+///
+/// ```
+/// use admit_policy::{Path, init, schema};
+/// use serde_json::json;
+///
+/// let properties = json!({"size": {"type": "integer", "minimum": 3}, "name": {"type": "string"}});
+/// let schema = json!({"type": "object", "properties": properties, "required": ["size"]});
+/// assert_eq!(init::sample(&schema::parse(&schema, &Path::Nil).unwrap()), json!({"size": 3}));
+/// ```
+#[must_use]
+pub fn sample(schema: &Schema) -> Value {
+    sample::of(schema)
 }
 
 /// A case as written.

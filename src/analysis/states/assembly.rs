@@ -1,0 +1,155 @@
+//! Puts a picture together: what holds for all objects, and what was found among those that were tried, each asked once more.
+
+use super::exact::Exact;
+use super::explore::{Edge, Explored, Found, Search};
+use super::judge::{Objection, Speaker};
+use super::picture::{Allowance, Example, Picture, PictureError, Reach, RuleText, StateOf, Transition};
+use super::rules::Rule;
+
+/// What is put together.
+pub(super) struct Assembly<'a> {
+    pub(super) search: Search<'a>,
+    pub(super) exact: Option<&'a Exact>,
+    pub(super) explored: Explored,
+}
+
+impl Assembly<'_> {
+    pub(super) fn picture(self) -> Result<Picture, PictureError> {
+        let space = self.search.space;
+        let mut states = Vec::with_capacity(space.states.len());
+        for (index, state) in space.states.iter().enumerate() {
+            let reached = self.explored.reached.get(index) == Some(&true);
+            let reach = match (reached, self.exact.and_then(|exact| exact.reachable.get(index))) {
+                (true, Some(false)) => {
+                    let field = space.subject.to_string();
+                    return Err(PictureError::Contradiction { field, state: state.name.clone() });
+                }
+                (true, _) => Reach::Reached,
+                (false, Some(false)) => Reach::Unreachable,
+                (false, _) => Reach::Undecided,
+            };
+            states.push(StateOf { name: state.name.clone(), reach });
+        }
+        let mut transitions = Vec::new();
+        for (to, state) in space.states.iter().enumerate() {
+            let verdict = self.creation(to)?;
+            transitions.push(Transition { from: None, to: state.name.clone(), verdict });
+        }
+        for (from, old) in space.states.iter().enumerate() {
+            for (to, new) in space.states.iter().enumerate() {
+                // Nothing keeps a state that nothing has.
+                if from == to && self.explored.reached.get(from) != Some(&true) {
+                    continue;
+                }
+                let verdict = self.change(from, to)?;
+                transitions.push(Transition { from: Some(old.name.clone()), to: new.name.clone(), verdict });
+            }
+        }
+        Ok(Picture {
+            kind: self.search.judge.kind.clone(),
+            field: space.subject.clone(),
+            in_status: self.search.judge.status,
+            states,
+            transitions,
+            tried: self.explored.tried,
+            interrupted: self.explored.interrupted,
+        })
+    }
+
+    fn creation(&self, to: usize) -> Result<Allowance, PictureError> {
+        let edge = self.explored.creations.get(to).cloned().unwrap_or_default();
+        if let Some(found) = &edge.found {
+            return self.allowed(found, to);
+        }
+        if let Some(exact) = self.exact.filter(|exact| exact.creatable.get(to) == Some(&false)) {
+            let refusing = exact.refusing_creation.get(to).map(Vec::as_slice).unwrap_or_default();
+            return Ok(Allowance::Forbidden { rules: self.or_server(refusing) });
+        }
+        // A creation writes no status, whatever is in it.
+        if self.search.judge.status && to > 0 {
+            return Ok(Allowance::Forbidden { rules: self.or_server(&[]) });
+        }
+        Ok(self.undecided(&edge))
+    }
+
+    fn change(&self, from: usize, to: usize) -> Result<Allowance, PictureError> {
+        let edge = self.explored.edges.get(from).and_then(|row| row.get(to)).cloned().unwrap_or_default();
+        if let Some(found) = &edge.found {
+            return self.allowed(found, to);
+        }
+        if let Some(exact) = self.exact.filter(|exact| !exact.may(from, to)) {
+            return Ok(Allowance::Forbidden { rules: self.texts(exact.refusing(from, to)) });
+        }
+        match &edge.otherwise {
+            Some(found) => {
+                Ok(Allowance::Otherwise { example: self.confirmed(found, to)?, tried: edge.tried })
+            }
+            None => Ok(self.undecided(&edge)),
+        }
+    }
+
+    fn allowed(&self, found: &Found, to: usize) -> Result<Allowance, PictureError> {
+        let example = self.confirmed(found, to)?;
+        let user = (found.user > 0).then(|| example.user.clone());
+        let conditions = self.texts(&self.search.conditions(found, to));
+        Ok(Allowance::Allowed { example, conditions, user })
+    }
+
+    /// Asks once more, so that nothing is shown that is not so.
+    fn confirmed(&self, found: &Found, to: usize) -> Result<Example, PictureError> {
+        let Search { judge, space, users, .. } = &self.search;
+        let user = users.get(found.user).cloned().unwrap_or_default();
+        let trial = judge.write(found.old.as_ref(), &found.new, &user);
+        if !trial.objections.is_empty() || space.state_of(&trial.stored) != Some(to) {
+            let state = space.states.get(to).map(|state| state.name.clone()).unwrap_or_default();
+            return Err(PictureError::Unconfirmed { field: space.subject.to_string(), state });
+        }
+        Ok(Example { old: found.old.clone(), new: found.new.clone(), user: user.username })
+    }
+
+    fn undecided(&self, edge: &Edge) -> Allowance {
+        let nearest = edge.nearest.as_deref().unwrap_or_default();
+        Allowance::Undecided {
+            tried: edge.tried,
+            rules: nearest.iter().map(|objection| self.told(objection)).collect(),
+        }
+    }
+
+    fn texts(&self, rules: &[usize]) -> Vec<RuleText> {
+        let rule = |index: &usize| self.search.rules.get(*index).map(text_of);
+        let mut texts: Vec<RuleText> = Vec::new();
+        for text in rules.iter().filter_map(rule) {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        texts
+    }
+
+    /// The rules, or that a creation does not write the status.
+    fn or_server(&self, rules: &[usize]) -> Vec<RuleText> {
+        let texts = self.texts(rules);
+        if !texts.is_empty() || !self.search.judge.status {
+            return texts;
+        }
+        let message = "a creation writes no status".to_owned();
+        vec![RuleText { origin: self.search.judge.kind.kind.clone(), message, text: String::new() }]
+    }
+
+    fn told(&self, objection: &Objection) -> RuleText {
+        if let Some(rule) = self.search.rules.iter().find(|rule| rule.says(objection)) {
+            return RuleText { message: objection.message.clone(), ..text_of(rule) };
+        }
+        let origin = match &objection.by {
+            Speaker::Server { field, .. } => field.clone(),
+            Speaker::Policy { name, .. } => name.clone(),
+        };
+        RuleText { origin, message: objection.message.clone(), text: String::new() }
+    }
+}
+
+fn text_of(rule: &Rule) -> RuleText {
+    let message =
+        if rule.message.is_empty() { format!("failed rule: {}", rule.text) } else { rule.message.clone() };
+    RuleText { origin: rule.origin.clone(), message, text: rule.text.clone() }
+}

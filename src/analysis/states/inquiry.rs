@@ -1,0 +1,189 @@
+//! What is asked: of which kind, by which rules; finds the fields that rules compare with what they were, and has them drawn.
+
+use admit_policy::crd::CrdVersion;
+use admit_policy::manifest::Document;
+use admit_policy::schema::Schema;
+use admit_policy::{GroupVersionKind, PolicySet, UserInfo};
+use serde_json::Value;
+
+use super::assembly::Assembly;
+use super::exact;
+use super::explore::Search;
+use super::field::{FieldPath, Step};
+use super::judge::Judge;
+use super::picture::{Picture, PictureError};
+use super::reads::EACH;
+use super::rules::{self, Rule};
+use super::space::{self, Space};
+
+/// Users that are tried beside nobody in particular.
+const MOST_USERS: usize = 8;
+
+/// What is asked: which changes of a field the rules allow.
+#[derive(Clone, Copy)]
+pub struct Inquiry<'a> {
+    /// Definitions, policies and params, compiled.
+    pub set: &'a PolicySet,
+    /// What the set was made of: the texts of rules are read here.
+    pub documents: &'a [Document],
+    /// The kind whose objects change.
+    pub kind: &'a GroupVersionKind,
+    /// Objects to start from, beside samples of the schema.
+    pub given: &'a [Value],
+    /// Users to try where rules ask who it is.
+    pub users: &'a [UserInfo],
+    /// Whether the time is over.
+    pub over: &'a dyn Fn() -> bool,
+}
+
+impl std::fmt::Debug for Inquiry<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inquiry")
+            .field("kind", self.kind)
+            .field("given", &self.given.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Inquiry<'_> {
+    /// The fields with few values that some rule compares with what they were before.
+    #[must_use]
+    pub fn fields(&self) -> Vec<FieldPath> {
+        let judge = Judge::new(self.set, self.kind.clone(), false);
+        let rules = self.rules(&judge);
+        let schema = judge.definition().map(|(_, version)| version.schema());
+        let mut found: Vec<FieldPath> = Vec::new();
+        for rule in &rules {
+            for pattern in rule.reads.in_both() {
+                let of_schema = schema.and_then(|schema| space::at(schema, pattern));
+                if judge.definition().is_some() && of_schema.is_none() {
+                    continue;
+                }
+                for path in named(schema, std::slice::from_ref(rule), pattern) {
+                    let states = space::states(of_schema, &rules, pattern, &path, &[]);
+                    if states.len() > 1 && !found.contains(&path) {
+                        found.push(path);
+                    }
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// The picture of a field.
+    ///
+    /// # Errors
+    /// When there is no such field, or it has too many values.
+    pub fn picture(&self, field: &FieldPath) -> Result<Picture, PictureError> {
+        let in_status = space::pattern(field).first().is_some_and(|first| first == "status");
+        let judge = Judge::new(self.set, self.kind.clone(), in_status);
+        let rules = self.rules(&judge);
+        self.check(&judge, field)?;
+        let given: Vec<&Value> =
+            self.given.iter().filter(|object| GroupVersionKind::of(object) == *self.kind).collect();
+        let space = Space::new(&judge, &rules, field.clone(), &given);
+        if space.states.len() < 2 {
+            return Err(PictureError::Unbounded { field: field.to_string() });
+        }
+        let users = self.users(&rules);
+        let exact = exact::decide(&judge, &space, &rules, self.over);
+        let search = Search {
+            judge: &judge,
+            space: &space,
+            rules: &rules,
+            users: &users,
+            exact: exact.as_ref(),
+            over: self.over,
+        };
+        let explored = search.run();
+        Assembly { search, exact: exact.as_ref(), explored }.picture()
+    }
+
+    fn check(&self, judge: &Judge<'_>, field: &FieldPath) -> Result<(), PictureError> {
+        let Some((_, version)) = judge.definition() else { return Ok(()) };
+        let schema = space::at(version.schema(), &space::pattern(field));
+        let is_metadata = space::pattern(field).first().is_some_and(|first| first == "metadata");
+        if schema.is_some() || is_metadata {
+            return Ok(());
+        }
+        Err(PictureError::NoField {
+            kind: self.kind.kind.clone(),
+            field: field.to_string(),
+            hint: hint(version, field),
+        })
+    }
+
+    fn rules(&self, judge: &Judge<'_>) -> Vec<Rule> {
+        let mut rules =
+            judge.definition().map(|(crd, version)| rules::of_definition(crd, version)).unwrap_or_default();
+        let resource = self.set.documents().resource_of(self.kind);
+        rules.extend(rules::of_policies(self.documents, &resource.group, &resource.resource));
+        rules
+    }
+
+    /// Nobody in particular, and whom rules may ask for.
+    fn users(&self, rules: &[Rule]) -> Vec<UserInfo> {
+        let nobody = UserInfo {
+            username: "someone".to_owned(),
+            groups: vec!["system:authenticated".to_owned()],
+            ..UserInfo::default()
+        };
+        let mut users = vec![nobody];
+        if !rules.iter().any(|rule| rule.reads.user) {
+            return users;
+        }
+        let separators: Vec<&str> =
+            rules.iter().flat_map(|rule| &rule.reads.separators).map(String::as_str).collect();
+        let mut names = Vec::new();
+        for document in self.documents.iter().filter(|document| is_looked_up(document)) {
+            document
+                .value
+                .get("data")
+                .into_iter()
+                .for_each(|data| space::texts_of(data, &separators, &mut names));
+        }
+        let by_name = names.into_iter().map(|username| UserInfo { username, ..UserInfo::default() });
+        for user in self.users.iter().cloned().chain(by_name) {
+            if users.len() <= MOST_USERS && !user.username.is_empty() && !users.contains(&user) {
+                users.push(user);
+            }
+        }
+        users
+    }
+}
+
+fn hint(version: &CrdVersion, field: &FieldPath) -> &'static str {
+    let pattern = space::pattern(field);
+    let is_list = (1..pattern.len()).any(|depth| {
+        let parent = pattern.get(..depth).and_then(|parents| space::at(version.schema(), parents));
+        parent.is_some_and(|parent| parent.items.is_some())
+    });
+    if is_list { "; entries of lists are written as conditions[type=Ready]" } else { "" }
+}
+
+fn is_looked_up(document: &Document) -> bool {
+    document.value.get("kind").and_then(Value::as_str).is_some_and(|kind| kind == "ConfigMap")
+}
+
+/// The paths of a pattern, each list by the keys that the rules name.
+fn named(schema: Option<&Schema>, rules: &[Rule], pattern: &[String]) -> Vec<FieldPath> {
+    if let Some(path) = space::plain_path(pattern) {
+        return vec![path];
+    }
+    let Some(at) = pattern.iter().position(|name| name == EACH) else { return Vec::new() };
+    let (list, below) = pattern.split_at(at.saturating_add(1));
+    let parents = pattern.get(..at).unwrap_or_default();
+    if below.is_empty() || below.iter().any(|name| name == EACH) {
+        return Vec::new();
+    }
+    let name = |name: &String| Step::Name(name.clone());
+    let entries = space::entries(schema, rules, list).into_iter();
+    let is_key = |entry: &Step| matches!((entry, below), (Step::Entry { key, .. }, [only]) if key == only);
+    entries
+        .filter(|entry| !is_key(entry))
+        .map(|entry| {
+            FieldPath(parents.iter().map(name).chain([entry]).chain(below.iter().map(name)).collect())
+        })
+        .collect()
+}

@@ -1,0 +1,33 @@
+//! The picture of what the rules allow: which values of a field may follow one another, over schema, rules of the definition
+//! and bound policies together.
+//!
+//! ```text
+//! rules ──reads──► fields that are compared with what they were before
+//! field ──space──► states, and values of the other fields ─┬─ exact    what holds for all objects
+//!                                                          └─ explore  what is admitted, object by object ──► Picture
+//! ```
+//!
+//! A transition is *allowed* where an object that came to be under these rules makes it, which is shown; *forbidden* where
+//! rules that look at this field and few others refuse all of their values; else nothing was found among so many writes, and
+//! it is *undecided*. Every verdict over an object is that of admit-policy.
+//!
+//! Values that the schema does not take are not thought of: an object that was stored before it was narrowed may have them.
+
+mod assembly;
+mod exact;
+mod expect;
+mod explore;
+mod field;
+mod inquiry;
+mod judge;
+mod mermaid;
+mod picture;
+mod reads;
+mod rules;
+mod space;
+
+pub use expect::{Diagram, DiagramError, Difference, compare};
+pub use field::{FieldPath, FieldPathError, Step};
+pub use inquiry::Inquiry;
+pub use mermaid::mermaid;
+pub use picture::{Allowance, Example, Picture, PictureError, Reach, RuleText, StateOf, Transition};

@@ -1,0 +1,184 @@
+//! The rules that may speak about a kind: their texts and messages, and what they look at.
+
+use std::collections::BTreeMap;
+
+use admit_policy::crd::{CompiledCrd, CrdVersion};
+use admit_policy::manifest::Document;
+use admit_policy::schema::Schema;
+use serde_json::Value;
+
+use super::judge::{Objection, Speaker};
+use super::reads::{self, EACH, Names, Reads};
+
+/// One rule of a definition, or one validation of a policy.
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    /// The definition or the policy.
+    pub(super) origin: String,
+    pub(super) place: RulePlace,
+    pub(super) text: String,
+    pub(super) message: String,
+    pub(super) reads: Reads,
+    /// The parts that all have to hold; empty where it has but one.
+    pub(super) parts: Vec<(String, Reads)>,
+    /// Whether it decides only where something else holds that is not read: labels, names, params.
+    pub(super) selects: bool,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum RulePlace {
+    /// At a node of the schema.
+    Node {
+        path: Vec<String>,
+        uses_old: bool,
+    },
+    Validation(usize),
+}
+
+impl Rule {
+    /// Whether the objection is that of this rule, or of one that says the same at the same place.
+    pub(super) fn says(&self, objection: &Objection) -> bool {
+        match (&self.place, &objection.by) {
+            (RulePlace::Validation(own), Speaker::Policy { name, validation: Some(index) }) => {
+                *name == self.origin && own == index
+            }
+            (RulePlace::Node { path, .. }, Speaker::Server { field, .. }) => {
+                let told = if self.message.is_empty() {
+                    objection.message == format!("failed rule: {}", self.text)
+                } else {
+                    objection.message == self.message
+                };
+                told && *field == path.join(".")
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether what it says depends on the field, or on all of what it is in.
+    pub(super) fn speaks_of(&self, field: &[String]) -> bool {
+        let is_in = |place: &reads::Place| field.starts_with(place.path.as_slice());
+        self.reads.paths().any(|path| path.starts_with(field)) || self.reads.values.iter().any(is_in)
+    }
+}
+
+/// The rules of a version of a definition.
+pub(super) fn of_definition(crd: &CompiledCrd, version: &CrdVersion) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    below(version.schema(), &mut Vec::new(), &crd.definition().name, &mut rules);
+    rules
+}
+
+fn below(schema: &Schema, path: &mut Vec<String>, origin: &str, rules: &mut Vec<Rule>) {
+    for rule in &schema.rules {
+        let text = rule.rule.trim();
+        let Some(ast) = reads::parsed(text) else { continue };
+        let names = Names { node: Some(path.clone()), variables: BTreeMap::new() };
+        let reads = reads::of(&ast, &names);
+        let is_old = |place: &reads::Place| place.old;
+        let uses_old = reads.values.iter().any(is_old) || reads.tests.iter().any(is_old);
+        rules.push(Rule {
+            origin: origin.to_owned(),
+            place: RulePlace::Node { path: path.clone(), uses_old },
+            text: text.to_owned(),
+            parts: several(reads::conjuncts(&ast, text, &names)),
+            message: rule.message.trim().to_owned(),
+            // Where an error is told at another field, or made by an expression, it is not known again.
+            selects: !rule.field_path.is_empty() || !rule.message_expression.is_empty(),
+            reads,
+        });
+    }
+    let children = schema.properties.iter().map(|(name, child)| (&**name, child));
+    let each =
+        schema.items.as_deref().into_iter().chain(schema.additional_schema()).map(|child| (EACH, child));
+    for (name, child) in children.chain(each) {
+        path.push(name.to_owned());
+        below(child, path, origin, rules);
+        path.pop();
+    }
+}
+
+fn several(parts: Vec<(String, Reads)>) -> Vec<(String, Reads)> {
+    if parts.len() > 1 { parts } else { Vec::new() }
+}
+
+/// The validations of the policies among `documents` that match resources of the group by that plural.
+pub(super) fn of_policies(documents: &[Document], group: &str, plural: &str) -> Vec<Rule> {
+    let is_policy = |document: &&Document| text(&document.value, "/kind") == "ValidatingAdmissionPolicy";
+    let policies = documents.iter().filter(is_policy).map(|document| &document.value);
+    let matching = policies.filter(|policy| matches(policy, group, plural));
+    matching.flat_map(|policy| of_policy(policy, documents)).collect()
+}
+
+fn matches(policy: &Value, group: &str, plural: &str) -> bool {
+    let has = |rule: &Value, list: &str, is_it: &dyn Fn(&str) -> bool| {
+        list_of(rule, list).iter().filter_map(Value::as_str).any(is_it)
+    };
+    let is_resource = |name: &str| name == "*" || name == "*/*" || name.split('/').next() == Some(plural);
+    list_of(policy, "/spec/matchConstraints/resourceRules").iter().any(|rule| {
+        has(rule, "/apiGroups", &|own| own == "*" || own == group) && has(rule, "/resources", &is_resource)
+    })
+}
+
+fn of_policy(policy: &Value, documents: &[Document]) -> Vec<Rule> {
+    let variables = list_of(policy, "/spec/variables").iter().filter_map(|variable| {
+        Some((text(variable, "/name").to_owned(), reads::parsed(text(variable, "/expression"))?))
+    });
+    let names = Names { node: None, variables: variables.collect() };
+    let mut conditions = Reads::default();
+    let mut unread = false;
+    for condition in list_of(policy, "/spec/matchConditions") {
+        match reads::parsed(text(condition, "/expression")) {
+            Some(ast) => conditions.add(&reads::of(&ast, &names)),
+            None => unread = true,
+        }
+    }
+    let origin = text(policy, "/metadata/name");
+    let selects = unread || selects(policy, origin, documents);
+    let validations = list_of(policy, "/spec/validations").iter().enumerate();
+    let rules = validations.filter_map(|(index, validation)| {
+        let expression = text(validation, "/expression").trim();
+        let ast = reads::parsed(expression)?;
+        let mut reads = reads::of(&ast, &names);
+        reads.add(&conditions);
+        let mut parts = several(reads::conjuncts(&ast, expression, &names));
+        parts.iter_mut().for_each(|(_, reads)| reads.add(&conditions));
+        Some(Rule {
+            origin: origin.to_owned(),
+            place: RulePlace::Validation(index),
+            text: expression.to_owned(),
+            parts,
+            message: text(validation, "/message").trim().to_owned(),
+            reads,
+            selects,
+        })
+    });
+    rules.collect()
+}
+
+/// Whether the policy, or a binding of it, is for some objects or namespaces alone, or has params.
+fn selects(policy: &Value, name: &str, documents: &[Document]) -> bool {
+    const SELECTORS: [&str; 3] = ["objectSelector", "namespaceSelector", "excludeResourceRules"];
+    let narrows = |resources: Option<&Value>| {
+        resources.is_some_and(|resources| {
+            SELECTORS.iter().any(|selector| resources.get(*selector).is_some())
+                || list_of(resources, "/resourceRules").iter().any(|rule| rule.get("resourceNames").is_some())
+        })
+    };
+    let of_it = |document: &&Document| {
+        text(&document.value, "/kind") == "ValidatingAdmissionPolicyBinding"
+            && text(&document.value, "/spec/policyName") == name
+    };
+    let by_binding = documents.iter().filter(of_it).any(|binding| {
+        binding.value.pointer("/spec/paramRef").is_some()
+            || narrows(binding.value.pointer("/spec/matchResources"))
+    });
+    by_binding || narrows(policy.pointer("/spec/matchConstraints"))
+}
+
+pub(super) fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn list_of<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
+    value.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
