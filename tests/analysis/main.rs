@@ -7,4 +7,5 @@ mod breakages;
 mod costs;
 mod offers;
 mod page;
+mod replay;
 mod rows;
