@@ -5,7 +5,7 @@ use std::process::ExitCode;
 /// Shown under `--help`.
 pub(super) const HELP: &str = "\
 Exit codes: 0 all as expected, 1 a verdict differs, 2 usage or unreadable input, 3 a policy does not compile, \
-4 internal error";
+4 internal error, 5 something cannot be decided";
 
 /// How a command ended.
 ///
@@ -14,6 +14,8 @@ Exit codes: 0 all as expected, 1 a verdict differs, 2 usage or unreadable input,
 pub enum Exit {
     /// 0: everything was as expected.
     Expected,
+    /// 5: nothing differed as far as it could be decided, and something could not.
+    Undecided,
     /// 1: a verdict differed from the expected one.
     Differs,
     /// 2: wrong usage, or input that cannot be read.
@@ -34,6 +36,7 @@ impl Exit {
             Self::Usage => 2,
             Self::NotCompiled => 3,
             Self::Internal => 4,
+            Self::Undecided => 5,
         }
     }
 }

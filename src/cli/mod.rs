@@ -35,6 +35,7 @@ mod progress;
 mod register;
 mod releases;
 mod render;
+mod replay;
 mod report_condition;
 mod schema;
 mod serve;
@@ -82,6 +83,8 @@ enum Command {
     Lint(lint::LintArgs),
     /// Show what every expression made of a test case or of manifests
     Explain(Box<explain::ExplainArgs>),
+    /// Say what policies would have decided about the requests of an audit log
+    Replay(replay::ReplayArgs),
     /// Evaluate one expression
     Eval(eval::EvalArgs),
     /// Print a folder with `kube-apiserver` and `etcd` for the suites of operators: KUBEBUILDER_ASSETS=$(admit envtest)
@@ -192,6 +195,7 @@ impl Cli {
             Command::Init(args) => args.run(),
             Command::Lint(args) => args.run(),
             Command::Explain(args) => args.run(),
+            Command::Replay(args) => args.run(),
             Command::Eval(args) => args.run(),
             Command::Envtest(args) => args.run(),
             Command::Serve(args) => args.run(),

@@ -38,6 +38,8 @@ pub(super) enum Subject {
     Eval,
     /// What `admit test` and `admit check` print with `--kube-versions -o json`
     ByRelease,
+    /// What `admit replay -o json` prints
+    Replay,
     /// What `admit bench -o json` prints
     Bench,
     /// What `admit wait-operators -o json` prints
@@ -63,6 +65,7 @@ pub(super) fn print(of: Subject) -> Exit {
         Subject::Explain => "explain",
         Subject::Eval => "eval",
         Subject::ByRelease => "by-release",
+        Subject::Replay => "replay",
         Subject::Bench => "bench",
         Subject::WaitOperators => "wait-operators",
         Subject::CyndiPlan => "cyndi-plan",
