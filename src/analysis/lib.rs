@@ -1,15 +1,16 @@
-//! What policies and definitions mean beyond one object. Pure functions: documents in, findings out.
+//! What policies and definitions mean beyond one object. Pure functions: documents and logs in, findings out.
 //!
 //! ```text
 //! documents ──┬─ boundaries   where judging may come out differently
 //!             └─ judge        one engine run for each group of releases between ──► Report
-//!
+//! log ────────── replay       one decision for each request ──► Report
 //! PolicySet, field ──states── what holds for all objects, and what is admitted of those that are tried ──► Picture
 //! ```
 //!
 //! | module | decides | may use |
 //! |---|---|---|
 //! | [`releases`] | which Kubernetes releases take a document, and why others do not | nothing of ours |
+//! | [`replay`] | what policies would have decided about the requests of an audit log | nothing of ours |
 //! | [`states`] | which values of a field may follow one another | nothing of ours |
 //!
 //! Every verdict is that of admit-policy, which is told the release ([`admit_policy::release`]); nothing here has an idea of its
@@ -18,6 +19,7 @@
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
 pub mod releases;
+pub mod replay;
 pub mod states;
 
 /// The examples of the readme.

@@ -19,7 +19,8 @@
 //! | `housekeeping` | which controllers of kube-controller-manager run beside the server | nothing of ours |
 //! | `identity` | who sends a request | nothing of ours |
 //! | `logs` | where the logs of pods come from | nothing of ours |
-//! | `warning` | the texts of `Warning` headers | nothing of ours |
+//! | `audit` | how the audit log is written | nothing of ours |
+//! | `warning` | the texts of `Warning` headers, and the annotations of the audit log | nothing of ours |
 //! | `object` | the metadata of an object that is held as JSON | interrupt |
 //! | `clock` | the time of day | object |
 //! | `builtin` | the fields of the built-in kinds, and their encodings | emptied, interrupt |
@@ -46,10 +47,11 @@
 //! | `admission` | which writes are let in, and what webhooks make of them | call, callout, conversion, identity, interrupt, object, objects, resources, served, status, store |
 //! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, authentication, authorization, builtin, call, cel_types, clock, codec, conversion, discovery, emptied, housekeeping, identity, interrupt, kinds, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
 //! | `flowcontrol` | how much is done at a time, by user and in all | identity, interrupt, status |
-//! | `server` | what all requests share, and how it starts | admission, authentication, authorization, call, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, object, openapi, registry, status, store, warning |
-//! | `http` | paths, bodies, answers and connections | authorization, builtin, call, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, object, registry, resources, server, status, table, warning |
+//! | `server` | what all requests share, and how it starts | admission, audit, authentication, authorization, call, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, object, openapi, registry, status, store, warning |
+//! | `http` | paths, bodies, answers and connections | audit, authorization, builtin, call, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, object, registry, resources, server, status, table, warning |
 
 mod admission;
+mod audit;
 mod authentication;
 mod authorization;
 mod builtin;
@@ -86,6 +88,7 @@ mod validation;
 mod warning;
 
 pub use admission::{AdmissionPlugins, PluginError};
+pub use audit::AuditLog;
 pub use authentication::{TokenKey, TokenKeyError, TokenPublicKey};
 pub use authorization::AuthorizationMode;
 pub use cel_types::BuiltinTypes;

@@ -14,6 +14,8 @@ pub(crate) struct Warnings(Arc<Mutex<Gathered>>);
 struct Gathered {
     texts: IndexSet<String>,
     room: Room,
+    /// What policies write into the audit log, by key.
+    annotations: Vec<(String, String)>,
 }
 
 impl Warnings {
@@ -21,18 +23,27 @@ impl Warnings {
     pub(crate) fn add(&self, text: impl Into<String>) {
         let text = text.into();
         let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Gathered { texts, room } = &mut *gathered;
+        let Gathered { texts, room, .. } = &mut *gathered;
         if !room.is_full() && !texts.contains(&text) {
             room.take(text.len());
             texts.insert(text);
         }
     }
 
+    /// Notes what policies write into the audit log.
+    pub(crate) fn annotate(&self, annotations: impl IntoIterator<Item = (String, String)>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).annotations.extend(annotations);
+    }
+
+    #[must_use]
+    pub(crate) fn take_annotations(&self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).annotations)
+    }
+
     #[must_use]
     pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-            .texts
-            .into_iter()
-            .collect()
+        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        gathered.room = Room::default();
+        std::mem::take(&mut gathered.texts).into_iter().collect()
     }
 }

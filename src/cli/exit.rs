@@ -14,7 +14,7 @@ Exit codes: 0 all as expected, 1 a verdict differs, 2 usage or unreadable input,
 pub enum Exit {
     /// 0: everything was as expected.
     Expected,
-    /// 5: what was asked could not be decided for all that it is about.
+    /// 5: nothing differed as far as it could be decided, and something could not.
     Undecided,
     /// 1: a verdict differed from the expected one.
     Differs,
@@ -37,6 +37,7 @@ impl Exit {
             Self::Usage => 2,
             Self::NotCompiled => 3,
             Self::Internal => 4,
+            Self::Undecided => 5,
         }
     }
 }

@@ -35,6 +35,7 @@ mod progress;
 mod register;
 mod releases;
 mod render;
+mod replay;
 mod report_condition;
 mod schema;
 mod serve;
@@ -85,6 +86,8 @@ enum Command {
     Explain(Box<explain::ExplainArgs>),
     /// Draw which values of a field may follow one another
     States(states::StatesArgs),
+    /// Say what policies would have decided about the requests of an audit log
+    Replay(replay::ReplayArgs),
     /// Evaluate one expression
     Eval(eval::EvalArgs),
     /// Print a folder with `kube-apiserver` and `etcd` for the suites of operators: KUBEBUILDER_ASSETS=$(admit envtest)
@@ -196,6 +199,7 @@ impl Cli {
             Command::Lint(args) => args.run(),
             Command::Explain(args) => args.run(),
             Command::States(args) => args.run(),
+            Command::Replay(args) => args.run(),
             Command::Eval(args) => args.run(),
             Command::Envtest(args) => args.run(),
             Command::Serve(args) => args.run(),

@@ -7,5 +7,6 @@ mod breakages;
 mod costs;
 mod offers;
 mod page;
+mod replay;
 mod rows;
 mod states;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where and stop")]
 
 mod architecture;
+mod audit;
 mod bad_input;
 mod bench;
 mod calendar;

@@ -112,7 +112,7 @@ fn every_transcript_is_run() {
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     found.sort();
-    assert_eq!(found, ["check", "eval", "explain", "init", "inputs", "lint", "releases", "usage"]);
+    assert_eq!(found, ["check", "eval", "explain", "init", "inputs", "lint", "releases", "replay", "usage"]);
 }
 
 #[test]
@@ -128,6 +128,11 @@ fn check_manifests() {
 #[test]
 fn explain() {
     check("explain");
+}
+
+#[test]
+fn replay_of_logs() {
+    check("replay");
 }
 
 #[test]

@@ -53,8 +53,8 @@ impl Policies {
         // Whatever was said by then: the request has its answer.
         interrupt::checkpoint();
         if !decision.audit_annotations.is_empty() {
-            // This server writes no audit log.
             tracing::debug!(annotations = %json!(decision.audit_annotations), "audit annotations");
+            review.call.warnings.annotate(decision.audit_annotations);
         }
         for warning in decision.warnings {
             review.call.warnings.add(warning);

@@ -3,6 +3,7 @@
 
 mod accept;
 mod access;
+pub(crate) mod audited;
 mod body;
 mod components;
 mod connect;
@@ -40,6 +41,7 @@ use crate::server::Server;
 use crate::status::Refusal;
 
 use self::accept::Accepted;
+use self::audited::Noted;
 use self::body::Sent;
 use self::path::Target;
 
@@ -68,6 +70,8 @@ pub(crate) struct Incoming {
     /// Of the connection, where there is one.
     hangup: Option<Hangup>,
     pub(crate) body: Sent,
+    /// What is noted for the audit log, where there is one.
+    noted: Option<Noted>,
     /// The deadline of the request, unless it is a stream.
     pub(crate) until: Instant,
 }
@@ -107,9 +111,16 @@ pub(crate) fn router(server: Server) -> axum::Router {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn handle(State(server): State<Server>, request: Request) -> Response {
+    let Some(log) = server.audit_log().cloned() else { return answered(&server, request, None).await };
+    let noted = Noted::of(&server, &request);
+    let response = answered(&server, request, Some(noted.clone())).await;
+    noted.finish(&log, &server, response).await
+}
+
+async fn answered(server: &Server, request: Request, noted: Option<Noted>) -> Response {
     let (parts, body) = request.into_parts();
     let head = parts.method == Method::HEAD;
-    let identity = match access::identity(&server, &parts) {
+    let identity = match access::identity(server, &parts) {
         Ok(identity) => identity,
         Err(refusal) => return respond::refusal(&refusal, &Accepted::default()),
     };
@@ -121,17 +132,25 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
         identity,
         hangup: parts.extensions.get::<Hangup>().cloned(),
         body: Sent::Coming(body),
+        noted: noted.clone(),
         until: Instant::now(),
     };
     let target = path::parse(&incoming.path);
     let attributes = access::attributes(&incoming, &target);
-    incoming.identity = match rights::acting(&server, incoming.identity, &incoming.headers, &attributes).await
+    if let Some(noted) = &noted {
+        noted.user(&incoming.identity);
+        noted.asks(&attributes);
+    }
+    incoming.identity = match rights::acting(server, incoming.identity, &incoming.headers, &attributes).await
     {
         Ok(identity) => identity,
         Err(refusal) => return respond::not_allowed(&refusal, &Accepted::default()),
     };
-    let allowed = rights::authorize(&server, &incoming.identity, &attributes).await;
-    let mut response = in_turn(&server, incoming, target, allowed).await;
+    let allowed = rights::authorize(server, &incoming.identity, &attributes).await;
+    if let Some(noted) = &noted {
+        noted.authorized(&incoming.identity, &allowed);
+    }
+    let mut response = in_turn(server, incoming, target, allowed).await;
     if head {
         *response.body_mut() = Body::empty();
     }
@@ -171,6 +190,9 @@ async fn in_turn(
     // Who sends slowly holds no thread.
     if timeout_at(until, incoming.body.arrive()).await.is_err() {
         return respond::refusal(&Refusal::timed_out(), &Accepted::default());
+    }
+    if let (Some(noted), Sent::Arrived(Ok(bytes))) = (&incoming.noted, &incoming.body) {
+        noted.sent(bytes);
     }
     let named = !matches!(&target, Target::Resource(place) if place.name.is_none());
     let many = incoming.method == Method::DELETE && !named;

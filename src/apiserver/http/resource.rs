@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::accept::{Accepted, Form};
+use super::audited::Annotations;
 use super::packed::packed;
 use super::path::Place;
 use super::presentation::{include, include_is_known, shown, shown_as};
@@ -100,8 +101,13 @@ pub(super) async fn answer(
     // Nothing is said of a built-in kind where no verb of it was reached.
     let unreached = [StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_ACCEPTABLE].contains(&response.status());
     let deprecation = info.deprecation.clone().filter(|_| !(info.builtin && unreached));
+    let noted = warnings.clone();
     let told: Vec<String> = deprecation.into_iter().chain(warnings.take()).collect();
     respond::warn(&mut response, &told);
+    let annotations = noted.take_annotations();
+    if !annotations.is_empty() {
+        response.extensions_mut().insert(Annotations(annotations));
+    }
     Ok(response)
 }
 

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::{Inner, Server, places};
 use crate::admission::{Admission, AdmissionPlugins};
+use crate::audit::AuditLog;
 use crate::authentication::{Issuer, TokenKey, TokenPublicKey};
 use crate::authorization::{Authorization, AuthorizationMode};
 use crate::call::{Call, WriteOptions};
@@ -81,6 +82,7 @@ pub struct ServerBuilder {
     controllers: Option<Controllers>,
     root_ca: Option<String>,
     network: ServiceNetwork,
+    audit: Option<AuditLog>,
 }
 
 impl ServerBuilder {
@@ -182,6 +184,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Writes an event of each request to `log`; forks of the server write none.
+    #[must_use]
+    pub fn audit_log(mut self, log: AuditLog) -> Self {
+        self.audit = Some(log);
+        self
+    }
+
     /// Makes the server, and the namespaces and roles that every cluster has.
     ///
     /// # Errors
@@ -218,6 +227,7 @@ impl ServerBuilder {
             turns: Turns::default(),
             watchers: Watchers::default(),
             answers: Answers::default(),
+            audit: self.audit,
             parts: RwLock::default(),
             logs: OnceLock::new(),
             metrics: OnceLock::new(),

@@ -65,6 +65,7 @@ impl Server {
                 turns: Turns::default(),
                 watchers: Watchers::default(),
                 answers: Answers::default(),
+                audit: None,
                 parts: RwLock::default(),
                 logs: OnceLock::new(),
                 metrics: OnceLock::new(),

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 pub use self::builder::ServerBuilder;
+use crate::audit::AuditLog;
 use crate::authentication::Issuer;
 use crate::clock::Clock;
 use crate::flowcontrol::answers::Answers;
@@ -118,6 +119,7 @@ struct Inner {
     turns: Turns,
     watchers: Watchers,
     answers: Answers,
+    audit: Option<AuditLog>,
     /// Parts of the process that report their own readiness, by name.
     parts: RwLock<Vec<(String, bool)>>,
     logs: OnceLock<Arc<dyn PodLogs>>,
@@ -289,6 +291,10 @@ impl Server {
     /// The scheduler of changes and long responses.
     pub(crate) fn turns(&self) -> &Turns {
         &self.inner.turns
+    }
+
+    pub(crate) fn audit_log(&self) -> Option<&AuditLog> {
+        self.inner.audit.as_ref()
     }
 
     pub(crate) fn answers(&self) -> &Answers {

@@ -12,6 +12,7 @@ pub(super) mod explain;
 mod github;
 pub(super) mod lint;
 pub(super) mod releases;
+pub(super) mod replay;
 mod sarif;
 pub(super) mod states;
 pub(super) mod suites;

@@ -40,6 +40,8 @@ pub(super) enum Subject {
     States,
     /// What `admit test` and `admit check` print with `--kube-versions -o json`
     ByRelease,
+    /// What `admit replay -o json` prints
+    Replay,
     /// What `admit bench -o json` prints
     Bench,
     /// What `admit wait-operators -o json` prints
@@ -66,6 +68,7 @@ pub(super) fn print(of: Subject) -> Exit {
         Subject::Eval => "eval",
         Subject::States => "states",
         Subject::ByRelease => "by-release",
+        Subject::Replay => "replay",
         Subject::Bench => "bench",
         Subject::WaitOperators => "wait-operators",
         Subject::CyndiPlan => "cyndi-plan",

@@ -4,6 +4,7 @@
 //! kubectl ──TLS──► API server ──TLS, AdmissionReview──► webhook        controllers ──in process──► API server
 //! ```
 
+mod audit;
 mod files;
 mod in_force;
 mod plugins;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admit_apimachinery::go;
-use admit_apiserver::{Identity, Server, ServiceNetwork, ServiceRange};
+use admit_apiserver::{AuditLog, Identity, Server, ServiceNetwork, ServiceRange};
 use admit_policy::PolicySet;
 use clap::Args;
 use futures::FutureExt as _;
@@ -26,6 +27,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use self::audit::AuditArgs;
 use self::files::Files;
 use self::plugins::PluginArgs;
 use super::Exit;
@@ -99,6 +101,9 @@ pub(super) struct UpArgs {
     log_format: LogFormat,
 
     #[command(flatten)]
+    audit: AuditArgs,
+
+    #[command(flatten)]
     plugins: PluginArgs,
 
     #[command(flatten)]
@@ -142,7 +147,8 @@ impl UpArgs {
 
     async fn up(mut self, shutdown: CancellationToken) -> Result<(), Fault> {
         // Everything that can be wrong with files is found before anything listens.
-        let server = Server::builder().admission_plugins(self.plugins.chosen()?);
+        let log = self.audit.open()?;
+        let server = audit::writes(Server::builder().admission_plugins(self.plugins.chosen()?), log.as_ref());
         let notes = state::folder(&self.state_dir)?;
         let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
         let Files { definitions, set, sources, contents } = self.read(&shutdown).await?;
@@ -206,6 +212,7 @@ impl UpArgs {
             shutdown.cancel();
         }
         let ended = parts.join().await.map_err(Fault::internal);
+        log.iter().for_each(AuditLog::settle);
         started.and(ended)
     }
 

@@ -169,6 +169,20 @@ pub(crate) fn apply_as_server(target: &mut Value, patch: &json_patch::Patch) -> 
     Ok(())
 }
 
+/// Applies a merge patch to a copy.
+///
+/// ```
+/// use admit_policy::patch::merged;
+/// use serde_json::json;
+///
+/// assert_eq!(merged(json!({"a": 1, "b": 2}), &json!({"a": null, "c": 3})), json!({"b": 2, "c": 3}));
+/// ```
+#[must_use]
+pub fn merged(mut target: Value, patch: &Value) -> Value {
+    merge(&mut target, patch);
+    target
+}
+
 /// Applies a merge patch: maps are merged, null removes, anything else replaces.
 pub(crate) fn merge(target: &mut Value, patch: &Value) {
     match (target, patch) {

@@ -1,0 +1,98 @@
+//! What a request is about, and whether it is one that policies are asked about: by its verb and the subresource.
+
+use admit_policy::{GroupVersionResource, Operation};
+
+use super::event::{Event, ObjectRef};
+use super::needs::Concern;
+use super::outcome::{self, Outcome};
+use super::store::Key;
+
+/// Subresources whose requests show the whole object.
+const WHOLE: [&str; 6] = ["", "status", "finalize", "approval", "ephemeralcontainers", "resize"];
+/// Subresources that connect to something.
+const CONNECTING: [&str; 4] = ["attach", "exec", "portforward", "proxy"];
+
+/// What an event tells of.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// A request that changes nothing, or is about no resource.
+    Read,
+    /// The deletion of all objects that a list selects.
+    Collection(About),
+    Write(About),
+}
+
+/// What a request is about, as the event says.
+#[derive(Debug)]
+pub(super) struct About {
+    pub(super) operation: Operation,
+    pub(super) resource: GroupVersionResource,
+    pub(super) subresource: String,
+    pub(super) key: Key,
+    pub(super) outcome: Outcome,
+    pub(super) dry_run: bool,
+}
+
+impl Asked {
+    pub(super) fn of(event: &Event<'_>) -> Self {
+        let Some(about) = &event.object_ref else { return Self::Read };
+        let created = event.response_status.as_ref().and_then(|status| status.code) == Some(201);
+        let operation = match &*event.verb {
+            _ if CONNECTING.contains(&&*about.subresource) => Operation::Connect,
+            "create" => Operation::Create,
+            "update" | "patch" if created => Operation::Create,
+            "update" | "patch" => Operation::Update,
+            "delete" | "deletecollection" => Operation::Delete,
+            _ => return Self::Read,
+        };
+        let found = About::new(event, about, operation);
+        if event.verb == "deletecollection" { Self::Collection(found) } else { Self::Write(found) }
+    }
+}
+
+impl About {
+    fn new(event: &Event<'_>, about: &ObjectRef<'_>, operation: Operation) -> Self {
+        let ObjectRef { resource, namespace, name, api_group, api_version, subresource } = about;
+        let resource = GroupVersionResource::new(&**api_group, &**api_version, &**resource);
+        // A Namespace is said to lie in itself.
+        let namespace = if is_namespaces(&resource) { "" } else { &**namespace };
+        let key = Key {
+            group: resource.group.clone(),
+            resource: resource.resource.clone(),
+            namespace: namespace.to_owned(),
+            name: name.clone().into_owned(),
+        };
+        Self {
+            operation,
+            resource,
+            subresource: subresource.clone().into_owned(),
+            key,
+            outcome: outcome::of(event),
+            dry_run: event.parameter("dryRun").is_some_and(|value| value == "All"),
+        }
+    }
+
+    /// Whether requests to the subresource show the whole object.
+    pub(super) fn is_whole(&self) -> bool {
+        WHOLE.contains(&self.subresource.as_str())
+    }
+
+    pub(super) fn is_namespace(&self) -> bool {
+        is_namespaces(&self.resource)
+    }
+
+    pub(super) fn concern(&self) -> Concern<'_> {
+        Concern { operation: self.operation, resource: &self.resource, subresource: &self.subresource }
+    }
+
+    /// `deployments.apps/scale`.
+    pub(super) fn shown(&self) -> String {
+        let resource = self.resource.group_resource();
+        if self.subresource.is_empty() { resource } else { format!("{resource}/{}", self.subresource) }
+    }
+}
+
+/// Whether the resource is that of Namespaces, which lie in themselves.
+fn is_namespaces(resource: &GroupVersionResource) -> bool {
+    resource.group.is_empty() && resource.resource == "namespaces"
+}

@@ -1,0 +1,207 @@
+//! Which policies a request concerns, and which of its objects they look at: what none of them looks at need not be known.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use admit_policy::manifest::Document;
+use admit_policy::matching::{MatchPolicy, MatchResources, Rule, ScopeRule};
+use admit_policy::{Binding, GroupVersionResource, Host as _, Operation, Policy, PolicySet};
+use serde_json::Value;
+
+use super::report::Cause;
+
+/// Policies to replay requests by.
+#[derive(Debug)]
+pub struct Side<'s> {
+    pub(super) set: &'s PolicySet,
+    /// Whether roles or answers were given that can tell who may do what.
+    pub(super) knows_access: bool,
+    /// Messages that are written in the policies as they are told.
+    fixed: HashSet<String>,
+    validating: Vec<Sight>,
+    mutating: Vec<Sight>,
+}
+
+/// What one policy looks at.
+#[derive(Debug)]
+pub(super) struct Sight {
+    pub(super) name: Arc<str>,
+    constraints: MatchResources,
+    object: bool,
+    old_object: bool,
+    options: bool,
+    namespace: bool,
+    kind: bool,
+    /// Its params may be Secrets.
+    pub(super) secret_params: bool,
+}
+
+/// What of a request is not known, each with the cause.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Unknown {
+    pub(super) object: Option<Cause>,
+    pub(super) old_object: Option<Cause>,
+    pub(super) options: Option<Cause>,
+    pub(super) kind: Option<Cause>,
+}
+
+/// What of a request decides whether it is of concern.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Concern<'r> {
+    pub(super) operation: Operation,
+    pub(super) resource: &'r GroupVersionResource,
+    pub(super) subresource: &'r str,
+}
+
+impl<'s> Side<'s> {
+    /// `documents` are those that the set was made of; `knows_access` tells whether the set can answer who may do what.
+    #[must_use]
+    pub fn new(set: &'s PolicySet, documents: &[Document], knows_access: bool) -> Self {
+        let bound = set.policies().filter(|(_, bindings)| !bindings.is_empty());
+        let mutating = set.mutating_policies().filter(|(_, bindings)| !bindings.is_empty());
+        Self {
+            set,
+            knows_access,
+            fixed: documents.iter().flat_map(|document| messages(&document.value)).collect(),
+            validating: bound.map(|(policy, bindings)| Sight::of(policy, bindings)).collect(),
+            // They change the object, which is known where what was there before is.
+            mutating: mutating
+                .map(|(policy, bindings)| Sight {
+                    object: true,
+                    old_object: true,
+                    ..Sight::of(policy.common(), bindings)
+                })
+                .collect(),
+        }
+    }
+
+    /// Whether the message stands in a policy as it is told: no values of objects are in it.
+    pub(super) fn is_fixed(&self, message: &str) -> bool {
+        self.fixed.contains(message)
+    }
+
+    /// The policies that decide about such requests.
+    pub(super) fn validating(&self, concern: Concern<'_>) -> Vec<&Sight> {
+        self.concerned(&self.validating, concern)
+    }
+
+    /// The policies that change objects of such requests.
+    pub(super) fn mutating(&self, concern: Concern<'_>) -> Vec<&Sight> {
+        if concern.operation == Operation::Delete {
+            return Vec::new();
+        }
+        self.concerned(&self.mutating, concern)
+    }
+
+    fn concerned<'t>(&self, sights: &'t [Sight], concern: Concern<'_>) -> Vec<&'t Sight> {
+        let mut seen_as = vec![concern.resource.clone()];
+        let others = self.set.documents().equivalents(concern.resource, concern.subresource);
+        seen_as.extend(others.into_iter().map(|(resource, _)| resource));
+        sights.iter().filter(|sight| sight.may_match(concern, &seen_as)).collect()
+    }
+
+    /// Whether some policy, or a definition, may be about objects of the resource at some time.
+    pub(super) fn speaks_of(&self, group: &str, resource: &str) -> bool {
+        let names = |rule: &Rule| {
+            let named = |one: &String| {
+                let name = one.split_once('/').map_or(one.as_str(), |(name, _)| name);
+                name == "*" || name == resource
+            };
+            rule.groups.iter().any(|one| one == "*" || one == group) && rule.resources.iter().any(named)
+        };
+        let speaks = |sight: &Sight| {
+            let MatchResources { rules, match_policy, .. } = &sight.constraints;
+            rules.is_empty()
+                || rules.iter().any(names)
+                || *match_policy == MatchPolicy::Equivalent && {
+                    // What is served in several groups has the same name in all of them.
+                    rules.iter().any(|rule| rule.resources.iter().any(|one| one == resource))
+                }
+        };
+        self.validating.iter().chain(&self.mutating).any(speaks) || self.defines(group, resource)
+    }
+
+    /// Whether some policy may look at the Namespace of a request.
+    pub(super) fn asks_for_namespaces(&self) -> bool {
+        self.validating.iter().chain(&self.mutating).any(|sight| sight.namespace)
+    }
+
+    /// Whether a definition of the resource was given.
+    pub(super) fn defines(&self, group: &str, resource: &str) -> bool {
+        self.set.documents().crds().iter().any(|crd| {
+            let definition = crd.definition();
+            definition.group == group && definition.names.plural == resource
+        })
+    }
+}
+
+impl Sight {
+    fn of(policy: &Policy, bindings: &[Binding]) -> Self {
+        let expressions = policy.expressions();
+        // A variable is read where its name is written, whatever else has that name: names have one spelling.
+        let says = |word: &str| expressions.iter().any(|expression| expression.text.contains(word));
+        // A binding may narrow what its policy matches.
+        let matching = bindings.iter().filter_map(|binding| binding.match_resources.as_ref());
+        let matching: Vec<&MatchResources> = matching.chain([&policy.constraints]).collect();
+        let selects = matching.iter().any(|matching| !matching.object_selector.is_empty());
+        let by_namespace = matching.iter().any(|matching| !matching.namespace_selector.is_empty());
+        let params = policy.param_kind.as_ref();
+        Self {
+            name: Arc::clone(&policy.name),
+            constraints: policy.constraints.clone(),
+            object: selects || says("object"),
+            old_object: selects || says("oldObject"),
+            options: says("options"),
+            kind: says("kind") || says("Kind"),
+            namespace: says("namespaceObject") || by_namespace,
+            secret_params: params.is_some_and(|kind| kind.group.is_empty() && kind.kind == "Secret"),
+        }
+    }
+
+    /// Why the policy cannot be asked, if it looks at something that is not known.
+    pub(super) fn hindered(&self, unknown: &Unknown) -> Option<Cause> {
+        let object = unknown.object.filter(|_| self.object);
+        let old_object = unknown.old_object.filter(|_| self.old_object);
+        let options = unknown.options.filter(|_| self.options);
+        object.or(old_object).or(options).or(unknown.kind.filter(|_| self.kind))
+    }
+
+    /// Whether its rules may match the request: names, selectors and scopes are left to the decision.
+    fn may_match(&self, concern: Concern<'_>, seen_as: &[GroupVersionResource]) -> bool {
+        let MatchResources { rules, excludes, match_policy, .. } = &self.constraints;
+        let own = seen_as.get(..1).unwrap_or_default();
+        let seen_as = if *match_policy == MatchPolicy::Equivalent { seen_as } else { own };
+        let any = |rule: &Rule, seen_as: &[GroupVersionResource]| {
+            seen_as.iter().any(|resource| names(rule, concern, resource))
+        };
+        let whole = |rule: &Rule| rule.scope == ScopeRule::All && rule.resource_names.is_empty();
+        if excludes.iter().any(|rule| whole(rule) && any(rule, own)) {
+            return false;
+        }
+        rules.is_empty() || rules.iter().any(|rule| any(rule, seen_as))
+    }
+}
+
+/// Whether a rule names the operation, the resource and the subresource.
+fn names(rule: &Rule, concern: Concern<'_>, resource: &GroupVersionResource) -> bool {
+    let has = |list: &[String], one: &str| list.iter().any(|item| item == "*" || item == one);
+    let named = |one: &String| {
+        let (name, subresource) = one.split_once('/').unwrap_or((one, ""));
+        (name == "*" || name == resource.resource)
+            && (subresource == "*" || subresource == concern.subresource)
+    };
+    rule.operations.as_ref().is_none_or(|operations| operations.contains(&concern.operation))
+        && has(&rule.groups, &resource.group)
+        && has(&rule.versions, &resource.version)
+        && rule.resources.iter().any(named)
+}
+
+/// The messages of a policy that are no expressions, and those that stand in for missing ones.
+fn messages(policy: &Value) -> Vec<String> {
+    let validations = policy.pointer("/spec/validations").and_then(Value::as_array);
+    let told = |one: &Value| {
+        let text = |field: &str| one.get(field).and_then(Value::as_str).unwrap_or_default().trim().to_owned();
+        [text("message"), format!("failed expression: {}", text("expression"))]
+    };
+    validations.into_iter().flatten().flat_map(told).filter(|message| !message.is_empty()).collect()
+}

@@ -1,0 +1,297 @@
+//! Rebuilds the admission request behind an audit event from the event and from what is known of the object, and says what
+//! of it is not known. Nothing is invented: what the log does not show stays unknown.
+//!
+//! ```text
+//! Event ─┬─ answer ──────────────► object     as the server stored it, but for its resourceVersion
+//!        ├─ sent, where denied ──► object     with defaults, over the old one
+//! Store ─┴───────────────────────► old object
+//! ```
+
+use admit_policy::{GroupVersionKind, GroupVersionResource, Object, Operation, Prepared, Request};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::about::About;
+use super::event::{Event, Head};
+use super::kinds::Kinds;
+use super::needs::Unknown;
+use super::outcome::Outcome;
+use super::patch;
+use super::report::Cause;
+use super::store::{Held, Origin};
+
+/// A request, as far as it is known.
+#[derive(Debug)]
+pub(super) struct Rebuilt {
+    pub(super) request: Request<'static>,
+    pub(super) unknown: Unknown,
+    /// The object is the one that was sent: the request was denied.
+    pub(super) as_sent: bool,
+}
+
+/// The answer, where it is the object that was asked for: no Status, and no excerpt.
+pub(super) fn answered<'t>(event: &Event<'t>) -> Option<(&'t RawValue, Head)> {
+    let text = event.response_object?;
+    let head = Head::of(text.get())?;
+    let is_excerpt = head.api_version.as_deref().is_some_and(|version| version.starts_with("meta.k8s.io/"));
+    (!head.is_status() && !is_excerpt).then_some((text, head))
+}
+
+/// Why objects are missing in the event.
+pub(super) fn missing(event: &Event<'_>) -> Cause {
+    match &*event.level {
+        _ if event.annotation("audit.k8s.io/truncated") == Some("true") => Cause::Truncated,
+        "Request" | "RequestResponse" => Cause::Response,
+        _ => Cause::Level,
+    }
+}
+
+/// Rebuilds the request of `event`, which is `about`, from what is `held` of the object.
+pub(super) fn rebuilt(
+    event: &Event<'_>,
+    about: &About,
+    held: Option<&Held>,
+    kinds: Kinds<'_>,
+) -> Result<Rebuilt, Cause> {
+    let user = event.acting().ok_or(Cause::Unreadable)?;
+    let mut unknown = Unknown::default();
+    let mut old = match about.operation {
+        Operation::Update | Operation::Delete => before(event, about, held),
+        Operation::Create | Operation::Connect => Err(Cause::OldObject),
+    };
+    let mut object = match (about.operation, about.outcome) {
+        (Operation::Delete, _) => Err(Cause::Level),
+        (Operation::Connect, _) => Err(Cause::Connect),
+        (_, Outcome::Admitted) if about.is_whole() || about.subresource == "scale" => {
+            shown(event, about, old.as_ref().ok())
+        }
+        _ => sent(event, about, old.as_ref().ok(), kinds),
+    };
+    let known = kind_of(about, object.as_ref().ok(), old.as_ref().ok(), kinds);
+    if known.is_none() {
+        unknown.kind = Some(Cause::Kind);
+    }
+    let kind = known.unwrap_or_else(|| {
+        GroupVersionKind::new(about.resource.group.as_str(), about.resource.version.as_str(), "")
+    });
+    old = old.and_then(|old| seen_as(old, about, &kind, kinds));
+    let as_sent = about.outcome != Outcome::Admitted && object.is_ok();
+    if as_sent && about.is_whole() {
+        (object, old) = prepared(object, old, about, &kind, kinds);
+    }
+    if about.operation != Operation::Delete {
+        unknown.object = object.as_ref().err().copied();
+    }
+    if matches!(about.operation, Operation::Update | Operation::Delete) {
+        unknown.old_object = old.as_ref().err().copied();
+    }
+    let options = options(event, about);
+    unknown.options = options.as_ref().err().copied();
+    let given = |object: Result<Value, Cause>| object.ok().map(Object::from);
+    let object = if about.operation == Operation::Delete { None } else { given(object) };
+    let name = match object.as_ref().map(|object| object.value()) {
+        Some(object) if about.key.name.is_empty() => {
+            object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
+        }
+        _ => about.key.name.clone(),
+    };
+    let namespace = if about.is_namespace() { name.clone() } else { about.key.namespace.clone() };
+    let request = Request {
+        uid: event.audit_id.clone().into_owned(),
+        request_kind: kind.clone(),
+        kind,
+        request_resource: about.resource.clone(),
+        resource: about.resource.clone(),
+        request_subresource: about.subresource.clone(),
+        subresource: about.subresource.clone(),
+        name,
+        namespace,
+        operation: about.operation,
+        user,
+        object,
+        old_object: given(old),
+        options: given(options),
+        dry_run: about.dry_run,
+    };
+    Ok(Rebuilt { request, unknown, as_sent })
+}
+
+/// The object as it was before the request, where what is held is certainly that.
+fn before(event: &Event<'_>, about: &About, held: Option<&Held>) -> Result<Value, Cause> {
+    let held = held.ok_or(Cause::OldObject)?;
+    let head = Head::of(&held.text).ok_or(Cause::OldObject)?;
+    let known = head.metadata.clone().unwrap_or_default();
+    let after = answered(event).filter(|_| about.outcome == Outcome::Admitted).map(|(_, head)| head);
+    let deleted = event.response_status.as_ref().and_then(|status| status.details.as_ref()?.uid.clone());
+    if let Some(after) = &after {
+        let is_later = match (after.version(), held.version) {
+            // What is in a dump may be what the request made, where a write that changes nothing leaves the version.
+            (Some(after), Some(held_version)) if held.origin == Origin::Dump => after > held_version,
+            (Some(after), Some(held_version)) => after >= held_version,
+            _ => true,
+        };
+        if !is_later && about.subresource != "scale" {
+            return Err(Cause::Order);
+        }
+    }
+    let after = after.and_then(|head| head.metadata).unwrap_or_default();
+    let is_other = |uid: &Option<String>| uid.is_some() && known.uid.is_some() && *uid != known.uid;
+    if is_other(&after.uid) || (about.operation == Operation::Delete && is_other(&deleted)) {
+        return Err(Cause::OldObject);
+    }
+    // One write raises the generation by one at most.
+    if let (Some(before), Some(after)) = (known.generation, after.generation)
+        && about.is_whole()
+        && !(0..=1).contains(&after.saturating_sub(before))
+    {
+        return Err(Cause::Order);
+    }
+    // Who sends a whole object with a version replaces exactly that one.
+    let sent = event.request_object.filter(|_| event.verb == "update" && about.is_whole());
+    let sent = sent.and_then(|text| Head::of(text.get())?.version()).filter(|version| *version != 0);
+    if sent.is_some() && held.version.is_some() && sent != held.version {
+        return Err(Cause::Order);
+    }
+    serde_json::from_str(&held.text).map_err(|_| Cause::OldObject)
+}
+
+/// The object that was admitted: as the server stored it, with the version that it had before.
+fn shown(event: &Event<'_>, about: &About, old: Option<&Value>) -> Result<Value, Cause> {
+    let (text, _) = answered(event).ok_or_else(|| missing(event))?;
+    let mut object: Value = serde_json::from_str(text.get()).map_err(|_| Cause::Unreadable)?;
+    let version = old.and_then(|old| old.pointer("/metadata/resourceVersion")).cloned();
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut).ok_or(Cause::Unreadable)?;
+    match (about.operation, version) {
+        (Operation::Create, _) => drop(metadata.shift_remove("resourceVersion")),
+        (_, Some(version)) => drop(metadata.insert("resourceVersion".to_owned(), version)),
+        (_, None) => {}
+    }
+    Ok(object)
+}
+
+/// The object that was sent.
+fn sent(event: &Event<'_>, about: &About, old: Option<&Value>, kinds: Kinds<'_>) -> Result<Value, Cause> {
+    let text = event.request_object.ok_or_else(|| missing(event))?;
+    let sent: Value = serde_json::from_str(text.get()).map_err(|_| Cause::Unreadable)?;
+    let mut object = match &*event.verb {
+        // A scale is patched, and not the object that it is of.
+        "patch" if !about.is_whole() => return Err(Cause::Patch),
+        "patch" => {
+            let old = old.ok_or(Cause::OldObject)?;
+            let named = event.parameter("fieldManager").is_some();
+            let is_custom = kinds.defines(&about.resource);
+            patch::patched(old, &sent, named, is_custom, kinds.builtins()).ok_or(Cause::Patch)?
+        }
+        _ => sent,
+    };
+    let metadata = object.as_object_mut().ok_or(Cause::Unreadable)?;
+    let metadata = metadata.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+    let metadata = metadata.as_object_mut().ok_or(Cause::Unreadable)?;
+    if !about.key.namespace.is_empty() {
+        metadata.insert("namespace".to_owned(), about.key.namespace.as_str().into());
+    }
+    Ok(object)
+}
+
+/// An object that was sent, and the one before it, as the server puts them to the policies.
+fn prepared(
+    object: Result<Value, Cause>,
+    old: Result<Value, Cause>,
+    about: &About,
+    kind: &GroupVersionKind,
+    kinds: Kinds<'_>,
+) -> (Result<Value, Cause>, Result<Value, Cause>) {
+    let (Ok(new), Some(builtins)) = (&object, kinds.builtins()) else { return (object, old) };
+    if kinds.crd_of(kind).is_some() {
+        // A definition makes of it what it makes of every object.
+        return (object, old);
+    }
+    if about.operation == Operation::Update && old.is_err() {
+        return (Err(Cause::OldObject), old);
+    }
+    let before = old.as_ref().ok().filter(|_| about.operation == Operation::Update);
+    match builtins.prepare(new, before, about.subresource == "status") {
+        Some(Prepared { refusal: Some(_), .. }) => (Err(Cause::Invalid), old),
+        Some(Prepared { object, old: before, .. }) => (Ok(object), before.map_or(old, Ok)),
+        None => (object, old),
+    }
+}
+
+/// The kind of the object that policies are shown.
+fn kind_of(
+    about: &About,
+    object: Option<&Value>,
+    old: Option<&Value>,
+    kinds: Kinds<'_>,
+) -> Option<GroupVersionKind> {
+    let GroupVersionResource { group, version, .. } = &about.resource;
+    if about.is_whole() {
+        let named = object.or(old).and_then(|object| object.get("kind")).and_then(Value::as_str);
+        let of = |kind: &str| GroupVersionKind::new(group.as_str(), version.as_str(), kind);
+        return named.filter(|kind| !kind.is_empty()).map(of).or_else(|| kinds.kind_of(&about.resource));
+    }
+    let of = |version: &str, kind: &str| Some(GroupVersionKind::from_api_version(version, kind));
+    let sent = object.map(GroupVersionKind::of).filter(|kind| !kind.kind.is_empty());
+    sent.or_else(|| match (about.resource.resource.as_str(), about.subresource.as_str()) {
+        (_, "scale") => of("autoscaling/v1", "Scale"),
+        ("pods", "eviction") => of("policy/v1", "Eviction"),
+        ("pods", "binding") => of("v1", "Binding"),
+        ("serviceaccounts", "token") => of("authentication.k8s.io/v1", "TokenRequest"),
+        ("pods", "exec") => of("v1", "PodExecOptions"),
+        ("pods", "attach") => of("v1", "PodAttachOptions"),
+        ("pods", "portforward") => of("v1", "PodPortForwardOptions"),
+        ("pods", "proxy") => of("v1", "PodProxyOptions"),
+        ("services", "proxy") => of("v1", "ServiceProxyOptions"),
+        ("nodes", "proxy") => of("v1", "NodeProxyOptions"),
+        _ => None,
+    })
+}
+
+/// The old object in the version of the request; of a scale, the scale that it had.
+fn seen_as(old: Value, about: &About, kind: &GroupVersionKind, kinds: Kinds<'_>) -> Result<Value, Cause> {
+    if about.subresource == "scale" {
+        let own = GroupVersionKind::of(&old);
+        let paths =
+            kinds.crd_of(&own).and_then(|crd| crd.version(&own.version)).map(|version| version.scale());
+        let scale = match paths {
+            Some(None) => None,
+            Some(paths) => kinds.builtins().and_then(|builtins| builtins.scale(&old, paths)),
+            None => kinds.builtins().and_then(|builtins| builtins.scale(&old, None)),
+        };
+        return scale.ok_or(Cause::OldObject);
+    }
+    if !about.is_whole() || old.get("apiVersion").and_then(Value::as_str) == Some(&kind.api_version()) {
+        return Ok(old);
+    }
+    kinds.convert(&old, kind).ok_or(Cause::Conversion)
+}
+
+/// The options of the request, from its query; those of a deletion from its body, where it has one.
+fn options(event: &Event<'_>, about: &About) -> Result<Value, Cause> {
+    let kind = match about.operation {
+        Operation::Create => "CreateOptions",
+        Operation::Update => "UpdateOptions",
+        Operation::Delete => "DeleteOptions",
+        Operation::Connect => return Err(Cause::Connect),
+    };
+    if about.operation == Operation::Delete {
+        if let Some(sent) = event.request_object {
+            return serde_json::from_str(sent.get()).map_err(|_| Cause::Unreadable);
+        }
+        if missing(event) != Cause::Response {
+            return Err(missing(event));
+        }
+    }
+    let mut options = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
+    if let Some(fields) = options.as_object_mut() {
+        if about.dry_run {
+            fields.insert("dryRun".to_owned(), json!(["All"]));
+        }
+        for name in ["fieldManager", "fieldValidation", "propagationPolicy"] {
+            if let Some(value) = event.parameter(name).filter(|value| !value.is_empty()) {
+                fields.insert(name.to_owned(), value.into());
+            }
+        }
+    }
+    Ok(options)
+}

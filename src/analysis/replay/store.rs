@@ -1,0 +1,185 @@
+//! The objects of a cluster as the log has shown them so far: the last known state of each, within a bound of bytes. The
+//! least recently used go first, and are counted.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// What an entry takes beside its texts.
+const ENTRY_BYTES: usize = 256;
+
+/// Names an object, in whatever version it is served.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub(super) struct Key {
+    pub(super) group: String,
+    pub(super) resource: String,
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+/// Where a state is from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Origin {
+    /// A dump, taken at a time of its own.
+    Dump,
+    /// The answer to an earlier request of the log.
+    Log,
+}
+
+/// The last known state of an object.
+#[derive(Debug)]
+pub(super) struct Held {
+    /// JSON.
+    pub(super) text: Box<str>,
+    pub(super) origin: Origin,
+    /// The resourceVersion, where it is a number.
+    pub(super) version: Option<u64>,
+    used: u64,
+    since: u64,
+}
+
+/// Group, resource and namespace, which is empty for all.
+type Place = (String, String, String);
+
+/// Places of which all objects were deleted at once, at most: with more, nothing is known of any object.
+const MAX_EMPTIED: usize = 10_000;
+
+/// The states, within a bound.
+#[derive(Debug)]
+pub(super) struct Store {
+    objects: HashMap<Arc<Key>, Held>,
+    /// The objects by when they were used last.
+    order: BTreeMap<u64, Arc<Key>>,
+    /// When all that was at a place was deleted: what is held from before is no longer known.
+    emptied: HashMap<Place, u64>,
+    bytes: usize,
+    most: usize,
+    clock: u64,
+    evicted: u64,
+}
+
+impl Store {
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            objects: HashMap::new(),
+            order: BTreeMap::new(),
+            emptied: HashMap::new(),
+            bytes: 0,
+            most,
+            clock: 0,
+            evicted: 0,
+        }
+    }
+
+    /// How many states went for want of room.
+    pub(super) const fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    /// The state of an object, which is used by this.
+    pub(super) fn get(&mut self, key: &Key) -> Option<&Held> {
+        let now = self.tick();
+        let (key, held) = self.objects.get_key_value(key)?;
+        let key = Arc::clone(key);
+        if !self.emptied.is_empty() && self.emptied_at(&key) > held.since {
+            self.remove(&key);
+            return None;
+        }
+        let held = self.objects.get_mut(&*key)?;
+        self.order.remove(&held.used);
+        held.used = now;
+        self.order.insert(now, key);
+        Some(held)
+    }
+
+    pub(super) fn insert(&mut self, key: Key, text: &str, origin: Origin, version: Option<u64>) {
+        self.remove(&key);
+        let size = size(&key, text);
+        if size > self.most {
+            self.evicted = self.evicted.saturating_add(1);
+            return;
+        }
+        let (key, used) = (Arc::new(key), self.tick());
+        self.bytes = self.bytes.saturating_add(size);
+        self.order.insert(used, Arc::clone(&key));
+        self.objects.insert(key, Held { text: text.into(), origin, version, used, since: used });
+        while self.bytes > self.most {
+            let Some((_, oldest)) = self.order.pop_first() else { break };
+            if let Some(held) = self.objects.remove(&*oldest) {
+                self.bytes = self.bytes.saturating_sub(self::size(&oldest, &held.text));
+                self.evicted = self.evicted.saturating_add(1);
+            }
+        }
+    }
+
+    /// Forgets what is known of an object.
+    pub(super) fn remove(&mut self, key: &Key) {
+        let Some(held) = self.objects.remove(key) else { return };
+        self.order.remove(&held.used);
+        self.bytes = self.bytes.saturating_sub(size(key, &held.text));
+    }
+
+    /// Forgets all objects of a resource in a namespace, or in all where that is empty. Takes no longer for many objects.
+    pub(super) fn remove_all(&mut self, group: &str, resource: &str, namespace: &str) {
+        let now = self.tick();
+        if self.emptied.len() >= MAX_EMPTIED {
+            *self = Self { clock: now, evicted: self.evicted, ..Self::new(self.most) };
+        }
+        self.emptied.insert((group.to_owned(), resource.to_owned(), namespace.to_owned()), now);
+    }
+
+    fn emptied_at(&self, key: &Key) -> u64 {
+        let at = |namespace: &str| {
+            let place = (key.group.clone(), key.resource.clone(), namespace.to_owned());
+            self.emptied.get(&place).copied().unwrap_or(0)
+        };
+        at(&key.namespace).max(at(""))
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.clock = self.clock.saturating_add(1);
+        self.clock
+    }
+}
+
+fn size(key: &Key, text: &str) -> usize {
+    let Key { group, resource, namespace, name } = key;
+    [group.len(), resource.len(), namespace.len(), name.len(), text.len(), ENTRY_BYTES]
+        .into_iter()
+        .fold(0, usize::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key { name: name.to_owned(), resource: "pods".to_owned(), ..Key::default() }
+    }
+
+    #[test]
+    fn the_least_recently_used_goes_and_is_counted() {
+        let text = "x".repeat(1_000);
+        let mut store = Store::new(3 * (1_000 + ENTRY_BYTES + 5));
+        for name in ["a", "b", "c"] {
+            store.insert(key(name), &text, Origin::Log, None);
+        }
+        assert!(store.get(&key("a")).is_some());
+        store.insert(key("d"), &text, Origin::Log, Some(1));
+        assert!(store.get(&key("b")).is_none(), "it was not used for the longest time");
+        assert!(["a", "c", "d"].iter().all(|name| store.get(&key(name)).is_some()));
+        assert_eq!(store.evicted(), 1);
+        store.insert(key("a"), "y", Origin::Log, None);
+        store.insert(key("e"), &"z".repeat(1_500), Origin::Log, None);
+        assert_eq!(store.evicted(), 1, "the shorter state made room");
+        store.insert(key("f"), &"z".repeat(10_000), Origin::Log, None);
+        assert_eq!((store.evicted(), store.get(&key("f")).is_none()), (2, true), "it never fits");
+        store.remove_all("", "pods", "");
+        store.insert(key("g"), "later", Origin::Log, None);
+        for name in ["a", "b", "c", "d", "e"] {
+            assert!(store.get(&key(name)).is_none(), "{name} was deleted with all others");
+        }
+        assert!(store.get(&key("g")).is_some());
+        store.remove(&key("g"));
+        assert_eq!((store.bytes, store.objects.len(), store.order.len()), (0, 0, 0));
+    }
+}

@@ -1,0 +1,271 @@
+//! Makes the audit event of a request, in the shape of `audit.k8s.io/v1`: of the stage `ResponseComplete`, and of
+//! `ResponseStarted` for answers that are streams.
+//!
+//! | request | level |
+//! |---|---|
+//! | of Secrets, ConfigMaps, TokenReviews and tokens, and about no resource | `Metadata` |
+//! | that reads | `Request` |
+//! | any other | `RequestResponse` |
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use admit_policy::AccessAttributes;
+use axum::body::{Body, HttpBody as _};
+use axum::extract::Request;
+use axum::response::Response;
+use bytes::Bytes;
+use http::{HeaderMap, header};
+use http_body_util::{BodyExt as _, Collected};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::audit::AuditLog;
+use crate::codec::{self, Format};
+use crate::identity::Identity;
+use crate::server::Server;
+use crate::status::Refusal;
+
+/// The annotations that policies make, on their way out of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Annotations(pub(crate) Vec<(String, String)>);
+
+/// What is noted of a request on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Noted(Arc<Mutex<Notes>>);
+
+#[derive(Debug)]
+struct Notes {
+    id: String,
+    received: Timestamp,
+    uri: String,
+    method: String,
+    user_agent: String,
+    content_type: String,
+    /// Who sent the request, and whoever acts.
+    user: Option<Identity>,
+    acting: Option<Identity>,
+    attributes: Option<AccessAttributes>,
+    /// Whether it is allowed, where that was asked.
+    allowed: Option<bool>,
+    sent: Bytes,
+}
+
+impl Noted {
+    pub(super) fn of(server: &Server, request: &Request) -> Self {
+        let text = |name| {
+            let value = request.headers().get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
+            value.unwrap_or_default().to_owned()
+        };
+        Self(Arc::new(Mutex::new(Notes {
+            id: uuid::Uuid::new_v4().to_string(),
+            received: server.clock().now(),
+            uri: request.uri().path_and_query().map(ToString::to_string).unwrap_or_default(),
+            method: request.method().as_str().to_lowercase(),
+            user_agent: text(header::USER_AGENT),
+            content_type: text(header::CONTENT_TYPE),
+            user: None,
+            acting: None,
+            attributes: None,
+            allowed: None,
+            sent: Bytes::new(),
+        })))
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Notes)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(super) fn user(&self, user: &Identity) {
+        self.note(|notes| notes.user = Some(user.clone()));
+    }
+
+    pub(super) fn asks(&self, attributes: &AccessAttributes) {
+        self.note(|notes| notes.attributes = Some(attributes.clone()));
+    }
+
+    pub(super) fn authorized(&self, acting: &Identity, allowed: &Result<(), Refusal>) {
+        self.note(|notes| {
+            notes.acting = Some(acting.clone());
+            notes.allowed = Some(allowed.is_ok());
+        });
+    }
+
+    pub(super) fn sent(&self, bytes: &Bytes) {
+        self.note(|notes| notes.sent = bytes.clone());
+    }
+
+    /// Writes the event of the request, which is answered by `response`.
+    pub(super) async fn finish(self, log: &AuditLog, server: &Server, mut response: Response) -> Response {
+        let annotations = response.extensions_mut().remove::<Annotations>();
+        // A stream has no length: it may go on for long, and shows nothing of its own.
+        let streams = response.body().size_hint().exact().is_none();
+        let (parts, body) = response.into_parts();
+        let (bytes, body) = if streams {
+            (Bytes::new(), body)
+        } else {
+            let bytes = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+            (bytes.clone(), Body::from(bytes))
+        };
+        let answered = Answered {
+            code: parts.status.as_u16(),
+            body: if parts.headers.contains_key(header::CONTENT_ENCODING) { Bytes::new() } else { bytes },
+            format: format_of(&parts.headers),
+            streams,
+            annotations,
+            at: server.clock().now(),
+        };
+        let mut line = self.0.lock().unwrap_or_else(PoisonError::into_inner).event(&answered).to_string();
+        line.push('\n');
+        log.add(line.into_bytes());
+        Response::from_parts(parts, body)
+    }
+}
+
+/// The answer to a request.
+struct Answered {
+    code: u16,
+    body: Bytes,
+    format: Format,
+    streams: bool,
+    annotations: Option<Annotations>,
+    at: Timestamp,
+}
+
+impl Notes {
+    fn event(&self, answered: &Answered) -> Value {
+        let (verb, about) = self.asked();
+        let level = level(&verb, about.as_ref());
+        let mut event = Map::new();
+        let mut set = |field: &str, value: Value| drop(event.insert(field.to_owned(), value));
+        set("kind", "Event".into());
+        set("apiVersion", "audit.k8s.io/v1".into());
+        set("level", level.into());
+        set("auditID", self.id.as_str().into());
+        set("stage", if answered.streams { "ResponseStarted" } else { "ResponseComplete" }.into());
+        set("requestURI", self.uri.as_str().into());
+        set("verb", verb.into());
+        set("user", self.user.as_ref().map_or_else(|| json!({}), Identity::user_info));
+        if let Some(acting) = self.acting.as_ref().filter(|acting| Some(*acting) != self.user.as_ref()) {
+            set("impersonatedUser", acting.user_info());
+        }
+        if !self.user_agent.is_empty() {
+            set("userAgent", self.user_agent.as_str().into());
+        }
+        let answer = || parsed(&answered.body, answered.format);
+        let answer = if level == "RequestResponse" || answered.code >= 400 { answer() } else { None };
+        if let Some(about) = about {
+            set("objectRef", about);
+        }
+        set("responseStatus", status(answered.code, answer.as_ref()));
+        if level == "RequestResponse" {
+            if let Some(sent) = parsed(&self.sent, format_named(&self.content_type)) {
+                set("requestObject", sent);
+            }
+            if let Some(answer) = answer {
+                set("responseObject", answer);
+            }
+        }
+        set("requestReceivedTimestamp", micros(self.received));
+        set("stageTimestamp", micros(answered.at));
+        let mut annotations = Map::new();
+        if let Some(allowed) = self.allowed {
+            let decision = if allowed { "allow" } else { "forbid" };
+            annotations.insert("authorization.k8s.io/decision".to_owned(), decision.into());
+        }
+        let made = answered.annotations.iter().flat_map(|annotations| &annotations.0);
+        annotations.extend(made.map(|(key, value)| (key.clone(), value.as_str().into())));
+        if !annotations.is_empty() {
+            set("annotations", Value::Object(annotations));
+        }
+        Value::Object(event)
+    }
+
+    /// The verb, and the reference to what it is about.
+    fn asked(&self) -> (String, Option<Value>) {
+        match &self.attributes {
+            None => (self.method.clone(), None),
+            Some(AccessAttributes::Path { verb, .. }) => (verb.clone(), None),
+            Some(AccessAttributes::Resource {
+                verb,
+                group,
+                version,
+                resource,
+                subresource,
+                namespace,
+                name,
+                ..
+            }) => {
+                let fields = [
+                    ("resource", resource),
+                    ("namespace", namespace),
+                    ("name", name),
+                    ("apiGroup", group),
+                    ("apiVersion", version),
+                    ("subresource", subresource),
+                ];
+                let told = fields.into_iter().filter(|(_, value)| !value.is_empty());
+                let about: Map<String, Value> =
+                    told.map(|(field, value)| (field.to_owned(), value.as_str().into())).collect();
+                (verb.clone(), Some(Value::Object(about)))
+            }
+        }
+    }
+}
+
+/// How much is logged of a request.
+fn level(verb: &str, about: Option<&Value>) -> &'static str {
+    let Some(about) = about else { return "Metadata" };
+    let text = |field: &str| about.get(field).and_then(Value::as_str).unwrap_or_default();
+    match (text("apiGroup"), text("resource"), text("subresource")) {
+        ("", "secrets" | "configmaps", _)
+        | ("authentication.k8s.io", "tokenreviews", _)
+        | ("", "serviceaccounts", "token") => "Metadata",
+        _ if matches!(verb, "get" | "list" | "watch") => "Request",
+        _ => "RequestResponse",
+    }
+}
+
+/// The Status of the answer: what it is itself, where it is one.
+fn status(code: u16, answer: Option<&Value>) -> Value {
+    let is_status = |answer: &&Value| answer.get("kind").and_then(Value::as_str) == Some("Status");
+    let mut status = Map::from_iter([("metadata".to_owned(), json!({}))]);
+    if let Some(answer) = answer.filter(is_status) {
+        for field in ["status", "message", "reason", "details"] {
+            if let Some(value) = answer.get(field) {
+                status.insert(field.to_owned(), value.clone());
+            }
+        }
+    }
+    status.insert("code".to_owned(), code.into());
+    Value::Object(status)
+}
+
+/// What a body holds; none where it is no document.
+fn parsed(bytes: &Bytes, format: Format) -> Option<Value> {
+    if bytes.is_empty() {
+        return None;
+    }
+    let document = codec::parse(&codec::Body { format, bytes: bytes.clone() }).ok()?;
+    (document.value.is_object() || document.value.is_array()).then_some(document.value)
+}
+
+fn format_of(headers: &HeaderMap) -> Format {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    format_named(value.unwrap_or_default())
+}
+
+fn format_named(media_type: &str) -> Format {
+    let media_type = media_type.split(';').next().unwrap_or_default();
+    if media_type.ends_with("yaml") {
+        Format::Yaml
+    } else if media_type.contains("protobuf") {
+        Format::Protobuf
+    } else {
+        Format::Json
+    }
+}
+
+/// As upstream's `MicroTime`.
+fn micros(time: Timestamp) -> Value {
+    time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string().into()
+}

@@ -1,0 +1,7 @@
+//! Renders what a replay found: for people, and as JSON.
+
+mod json;
+mod text;
+
+pub(in crate::cli) use self::json::json;
+pub(in crate::cli) use self::text::text;
