@@ -37,7 +37,6 @@ impl Exit {
             Self::Usage => 2,
             Self::NotCompiled => 3,
             Self::Internal => 4,
-            Self::Undecided => 5,
         }
     }
 }

@@ -133,7 +133,8 @@ fn no_old_object_is_invented() {
     let create = || event("create", "a", &widget("a", 5, 3));
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Success"});
     let metadata = |event: Value| without(with(event, &[("/level", json!("Metadata"))]), "responseObject");
-    let cases: [(&str, Vec<Value>, Vec<(Cause, u64)>); 12] = [
+    type Case = (&'static str, Vec<Value>, Vec<(Cause, u64)>);
+    let cases: [Case; 12] = [
         ("nothing is known", vec![update()], vec![(Cause::OldObject, 1)]),
         (
             "it was deleted",

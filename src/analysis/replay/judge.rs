@@ -188,19 +188,25 @@ fn by_validation(
     };
     let decision = decide(sights);
     if host.asked_in_vain().is_none() {
-        return taken(side, sights, request, decision, judged);
+        return taken(side, sights, request, &decision, judged);
     }
     // Which of them asked in vain is seen one by one.
     for sight in sights {
         let decision = decide(&[sight]);
         match host.asked_in_vain() {
             Some(cause) => judged.undecide(cause),
-            None => taken(side, sights, request, decision, judged),
+            None => taken(side, sights, request, &decision, judged),
         }
     }
 }
 
-fn taken(side: &Side<'_>, sights: &[&Sight], request: &Request<'_>, decision: Decision, judged: &mut Judged) {
+fn taken(
+    side: &Side<'_>,
+    sights: &[&Sight],
+    request: &Request<'_>,
+    decision: &Decision,
+    judged: &mut Judged,
+) {
     note(side, sights, request, &decision.outcomes, judged);
     judged.denied |= decision.denial.is_some();
 }

@@ -362,13 +362,13 @@ impl<'s> Replay<'s> {
             let known = before.and_then(|before| before.effects.get(policy)).map(|(effect, _)| *effect);
             if before.is_none() || known != Some(*effect) {
                 let key = GroupKey { before: known, effect: Some(*effect), ..key(policy) };
-                self.tally.effect(key, message, told);
+                self.tally.effect(&key, message, told);
             }
         }
         for (policy, (effect, message)) in before.map(|before| &before.effects).into_iter().flatten() {
             if !judged.effects.contains_key(policy) {
                 let key = GroupKey { before: Some(*effect), ..key(policy) };
-                self.tally.effect(key, message, told);
+                self.tally.effect(&key, message, told);
             }
         }
     }

@@ -120,7 +120,7 @@ pub(super) fn rebuilt(
 fn before(event: &Event<'_>, about: &About, held: Option<&Held>) -> Result<Value, Cause> {
     let held = held.ok_or(Cause::OldObject)?;
     let head = Head::of(&held.text).ok_or(Cause::OldObject)?;
-    let known = head.metadata.clone().unwrap_or_default();
+    let known = head.metadata.unwrap_or_default();
     let after = answered(event).filter(|_| about.outcome == Outcome::Admitted).map(|(_, head)| head);
     let deleted = event.response_status.as_ref().and_then(|status| status.details.as_ref()?.uid.clone());
     if let Some(after) = &after {

@@ -58,13 +58,14 @@ impl Tally {
         }
     }
 
-    pub(super) fn effect(&mut self, key: GroupKey, message: &str, told: &Told<'_>) {
+    pub(super) fn effect(&mut self, key: &GroupKey, message: &str, told: &Told<'_>) {
         let key = GroupKey {
             policy: cut(&key.policy, MAX_NAME),
             user: cut(&key.user, MAX_NAME),
             namespace: cut(&key.namespace, MAX_NAME),
             kind: cut(&key.kind, MAX_NAME),
-            ..key
+            effect: key.effect,
+            before: key.before,
         };
         let texts = [&key.policy, &key.user, &key.namespace, &key.kind].map(|text| text.len());
         let texts = texts.into_iter().fold(0, usize::saturating_add);
@@ -150,7 +151,7 @@ mod tests {
                 before: None,
                 effect: Some(Effect::Deny),
             };
-            tally.effect(key, &"m".repeat(5_000), &told);
+            tally.effect(&key, &"m".repeat(5_000), &told);
         }
         let Report { counts, groups, .. } = &tally.report;
         assert_eq!((groups.len(), counts.beyond), (1, 9));

@@ -237,7 +237,7 @@ impl Few<'_> {
     }
 
     fn is_of(&self, rule: usize, origin: &Origin) -> bool {
-        let (Origin::Policy { name } | Origin::Definition { name, .. }) = origin;
+        let (Origin::Policy { name } | Origin::Mutating { name } | Origin::Definition { name, .. }) = origin;
         self.rules.get(rule).is_some_and(|rule| rule.origin == *name)
     }
 
