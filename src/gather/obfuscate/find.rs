@@ -32,7 +32,7 @@ impl Kind {
     }
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Address {
     V4(Ipv4Addr),
     V6(Ipv6Addr),
@@ -124,15 +124,31 @@ impl Kind {
                     && digit
                     && text.get(..at).is_some_and(|before| before.ends_with(b"ip"))
             }
-            Self::V6 => separator == Some(b':') && is_v6(text, at),
+            Self::V6 => separator == Some(b':') && begins_v6(text, at) && is_v6(text, at),
             Self::Mac => {
                 let hex = |at: Option<usize>| is(at, u8::is_ascii_hexdigit);
                 matches!(separator, Some(b':' | b'-'))
                     && text.get(at + 3).copied() == separator
                     && [at.checked_sub(2), at.checked_sub(1), Some(at + 1), Some(at + 2)].into_iter().all(hex)
+                    // Nor is it a piece of something longer: a fingerprint has as many of these as it has bytes.
+                    && !is(at.checked_sub(3), |byte| continues_mac(*byte))
+                    && !is(at.checked_add(15), |byte| continues_mac(*byte))
             }
         }
     }
+}
+
+fn continues_mac(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'-')
+}
+
+/// Whether what stands in front of the colon at `at` can be the first group of an address: it is all of a word, and nothing with a colon
+/// goes on with it.
+fn begins_v6(text: &[u8], at: usize) -> bool {
+    let before = text.get(..at).unwrap_or_default();
+    let first =
+        before.iter().rev().take(MAX_FIRST + 1).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    first <= MAX_FIRST && before.iter().rev().nth(first) != Some(&b':')
 }
 
 /// How many bytes from `at` on are so; no more than `most`.
@@ -152,21 +168,21 @@ fn dotted(text: &[u8], mut at: usize) -> bool {
     text.get(at + 1).is_some_and(u8::is_ascii_digit)
 }
 
-/// Whether the colons from `at` on are enough for an address: two in a row, or, with a dotted end, six.
+/// Whether the colons from `at` on are as many as an address has: two in a row, or six or seven; with a dotted end, six.
 fn is_v6(text: &[u8], mut at: usize) -> bool {
     let mut colons = 0;
     while text.get(at) == Some(&b':') {
         colons += 1;
         let digits = run(text, at + 1, 5, u8::is_ascii_hexdigit);
         at += 1 + digits;
-        if colons == 6 || digits == 0 && text.get(at) == Some(&b':') {
+        if digits == 0 && text.get(at) == Some(&b':') {
             return true;
         }
-        if digits > 4 {
+        if digits > 4 || colons > 7 {
             return false;
         }
     }
-    false
+    colons >= 6
 }
 
 fn read(kind: Kind, text: &[u8], range: &Range<usize>) -> Option<Found> {
@@ -190,7 +206,7 @@ fn read(kind: Kind, text: &[u8], range: &Range<usize>) -> Option<Found> {
             (range.clone(), Address::V6(inside.parse().ok()?))
         }
         Kind::Mac => {
-            if !alone(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'-')) {
+            if !alone(continues_mac) {
                 return None;
             }
             (range.clone(), Address::Mac(mac(inside)?))

@@ -1,7 +1,7 @@
 //! Texts with what rules replace in them: addresses, domains, words, patterns; the same for the same throughout one archive.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::collections::{BTreeMap, HashMap};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use regex_automata::meta::{Config, Regex};
 use regex_automata::util::syntax;
@@ -25,8 +25,18 @@ pub type Counts = BTreeMap<&'static str, u64>;
 #[derive(Debug)]
 pub struct Replacer {
     steps: Vec<Step>,
-    labels: BTreeMap<&'static str, BTreeMap<Vec<u8>, usize>>,
+    given: Given,
     counts: Counts,
+}
+
+/// The numbers of the labels that were given.
+#[derive(Debug, Default)]
+struct Given {
+    /// As many in an archive as it has words, nearly: not by their texts.
+    addresses: HashMap<Address, usize>,
+    texts: HashMap<(&'static str, Vec<u8>), usize>,
+    /// How many there are of a kind.
+    last: BTreeMap<&'static str, usize>,
 }
 
 #[derive(Debug)]
@@ -69,7 +79,7 @@ impl Replacer {
             let (consistent, in_paths, in_contents) = (*consistent, *in_paths, *in_contents);
             steps.extend(find.map(|find| Step { find, consistent, in_paths, in_contents }));
         }
-        Ok(Self { steps, labels: BTreeMap::new(), counts: Counts::new() })
+        Ok(Self { steps, given: Given::default(), counts: Counts::new() })
     }
 
     /// A path with what is replaced in paths. A part of it stays a part.
@@ -90,19 +100,21 @@ impl Replacer {
 
     /// Original to label, for whoever has the originals.
     pub fn into_table(self) -> BTreeMap<String, String> {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let labels = self.labels.into_iter();
-        labels
-            .flat_map(|(kind, labels)| {
-                labels.into_iter().map(move |(original, number)| (text(&original), label(kind, number)))
-            })
-            .collect()
+        let Given { addresses, texts, .. } = self.given;
+        let addresses = addresses.into_iter().map(|(address, number)| {
+            let (kind, original) = written(address);
+            (original, label(kind, number))
+        });
+        let texts = texts.into_iter().map(|((kind, original), number)| {
+            (String::from_utf8_lossy(&original).into_owned(), label(kind, number))
+        });
+        addresses.chain(texts).collect()
     }
 
     fn replaced(&mut self, mut text: Vec<u8>, wanted: impl Fn(&Step) -> bool) -> Vec<u8> {
-        let Self { steps, labels, counts } = self;
+        let Self { steps, given, counts } = self;
         for step in steps.iter().filter(|step| wanted(step)) {
-            let mut labels = Labels { all: labels, counts, consistent: step.consistent };
+            let mut labels = Labels { given, counts, consistent: step.consistent };
             text = step.find.replaced(text, &mut labels);
         }
         text
@@ -189,7 +201,7 @@ impl Find {
                     let found = pattern.search(&regex_automata::Input::new(text).range(from..))?;
                     let kind = if matches!(self, Self::Domains(_)) { DOMAIN } else { PATTERN };
                     let original = text.get(found.range()).unwrap_or_default();
-                    (found.range(), labels.text(kind, original))
+                    (found.range(), Some(labels.text(kind, original)))
                 }
             };
             match instead {
@@ -211,7 +223,7 @@ const PATTERN: &str = "patterns";
 
 /// Labels that were given, and whether they are given.
 struct Labels<'l> {
-    all: &'l mut BTreeMap<&'static str, BTreeMap<Vec<u8>, usize>>,
+    given: &'l mut Given,
     counts: &'l mut Counts,
     consistent: bool,
 }
@@ -224,59 +236,67 @@ impl Labels<'_> {
     /// What stands for an address; none for one that says nothing about a network.
     fn address(&mut self, address: Address) -> Option<Vec<u8>> {
         match address {
-            Address::V4(address) => self.ip(address.into()),
-            Address::V6(address) => match address.to_ipv4_mapped() {
-                Some(inner) => self.ip(inner.into()).map(|label| [b"::ffff:".as_slice(), &label].concat()),
-                None => self.ip(address.into()),
+            Address::V4(Ipv4Addr::LOCALHOST | Ipv4Addr::UNSPECIFIED)
+            | Address::V6(Ipv6Addr::LOCALHOST | Ipv6Addr::UNSPECIFIED)
+            | Address::Mac([0, 0, 0, 0, 0, 0] | [255, 255, 255, 255, 255, 255]) => None,
+            Address::V4(_) => Some(self.of_address(V4, address, "xxx.xxx.xxx.xxx")),
+            Address::V6(v6) => match v6.to_ipv4_mapped() {
+                Some(inner) => {
+                    self.address(Address::V4(inner)).map(|label| [b"::ffff:".as_slice(), &label].concat())
+                }
+                None => Some(self.of_address(V6, address, "xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx")),
             },
-            Address::Mac([0, 0, 0, 0, 0, 0] | [255, 255, 255, 255, 255, 255]) => None,
-            Address::Mac(bytes) => {
-                let bytes = bytes.map(|byte| format!("{byte:02x}"));
-                Some(self.labelled(MAC, bytes.join(":").as_bytes(), "xx:xx:xx:xx:xx:xx"))
-            }
+            Address::Mac(_) => Some(self.of_address(MAC, address, "xx:xx:xx:xx:xx:xx")),
         }
     }
 
-    fn ip(&mut self, address: IpAddr) -> Option<Vec<u8>> {
-        let plain = [
-            IpAddr::V4(Ipv4Addr::LOCALHOST),
-            IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            IpAddr::V6(Ipv6Addr::LOCALHOST),
-            IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        ];
-        if plain.contains(&address) {
-            return None;
-        }
-        let (kind, hidden) = match address {
-            IpAddr::V4(_) => (V4, "xxx.xxx.xxx.xxx"),
-            IpAddr::V6(_) => (V6, "xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx"),
-        };
-        Some(self.labelled(kind, address.to_string().as_bytes(), hidden))
-    }
-
-    fn text(&mut self, kind: &'static str, original: &[u8]) -> Option<Vec<u8>> {
-        let hidden = "x".repeat(original.len());
-        if kind == DOMAIN {
-            return Some(self.labelled(kind, &original.to_ascii_lowercase(), &hidden));
-        }
-        Some(self.labelled(kind, original, &hidden))
-    }
-
-    fn labelled(&mut self, kind: &'static str, original: &[u8], hidden: &str) -> Vec<u8> {
+    fn of_address(&mut self, kind: &'static str, address: Address, hidden: &str) -> Vec<u8> {
         self.count(kind);
-        if !self.consistent || original.len() > MAX_LABELLED {
+        if !self.consistent {
             return hidden.as_bytes().to_vec();
         }
-        let labels = self.all.entry(kind).or_default();
-        if let Some(number) = labels.get(original) {
+        if let Some(number) = self.given.addresses.get(&address) {
             return label(kind, *number).into_bytes();
         }
-        if labels.len() >= MAX_LABELS {
-            return hidden.as_bytes().to_vec();
-        }
-        let number = labels.len() + 1;
-        labels.insert(original.to_vec(), number);
+        let Some(number) = self.number(kind) else { return hidden.as_bytes().to_vec() };
+        self.given.addresses.insert(address, number);
         label(kind, number).into_bytes()
+    }
+
+    fn text(&mut self, kind: &'static str, original: &[u8]) -> Vec<u8> {
+        let hidden = || "x".repeat(original.len()).into_bytes();
+        self.count(kind);
+        if !self.consistent || original.len() > MAX_LABELLED {
+            return hidden();
+        }
+        // Domains are the same in any case.
+        let original = if kind == DOMAIN { original.to_ascii_lowercase() } else { original.to_vec() };
+        let key = (kind, original);
+        if let Some(number) = self.given.texts.get(&key) {
+            return label(kind, *number).into_bytes();
+        }
+        let Some(number) = self.number(kind) else { return hidden() };
+        self.given.texts.insert(key, number);
+        label(kind, number).into_bytes()
+    }
+
+    /// The number of another label of this kind; none where there are too many.
+    fn number(&mut self, kind: &'static str) -> Option<usize> {
+        let last = self.given.last.entry(kind).or_default();
+        if *last >= MAX_LABELS {
+            return None;
+        }
+        *last += 1;
+        Some(*last)
+    }
+}
+
+/// An address's kind, and how it is written in tables.
+fn written(address: Address) -> (&'static str, String) {
+    match address {
+        Address::V4(address) => (V4, address.to_string()),
+        Address::V6(address) => (V6, address.to_string()),
+        Address::Mac(bytes) => (MAC, bytes.map(|byte| format!("{byte:02x}")).join(":")),
     }
 }
 
