@@ -35,7 +35,10 @@ fn read(path: &Path) -> Vec<Document> {
 
 /// All of them together, as they are in force.
 fn all() -> PolicySet {
-    let documents: Vec<Document> = files().iter().flat_map(|file| read(file)).collect();
+    // Beside manifests there are pictures of the states that they allow.
+    let files =
+        files().into_iter().filter(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    let documents: Vec<Document> = files.flat_map(|file| read(&file)).collect();
     PolicySet::load(&documents).unwrap_or_else(|errors| panic!("{errors:#?}"))
 }
 

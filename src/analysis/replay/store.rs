@@ -169,7 +169,7 @@ mod tests {
         assert!(["a", "c", "d"].iter().all(|name| store.get(&key(name)).is_some()));
         assert_eq!(store.evicted(), 1);
         store.insert(key("a"), "y", Origin::Log, None);
-        store.insert(key("e"), &"z".repeat(1_500), Origin::Log, None);
+        store.insert(key("e"), &"z".repeat(900 - ENTRY_BYTES), Origin::Log, None);
         assert_eq!(store.evicted(), 1, "the shorter state made room");
         store.insert(key("f"), &"z".repeat(10_000), Origin::Log, None);
         assert_eq!((store.evicted(), store.get(&key("f")).is_none()), (2, true), "it never fits");

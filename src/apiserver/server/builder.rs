@@ -184,7 +184,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Writes an event of each request to `log`; forks of the server write none.
+    /// Writes an event of each request to `log`, as [`AuditLog`] shows; forks of the server write none.
     #[must_use]
     pub fn audit_log(mut self, log: AuditLog) -> Self {
         self.audit = Some(log);
