@@ -30,7 +30,10 @@ pub(crate) fn policies(system: &str) -> Vec<Value> {
     let mut names: Vec<String> = fs::read_dir(root().join(&folder))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| !name.ends_with(".suite.yaml") && name != "kustomization.yaml")
+        .filter(|name| {
+            let is_manifest = name.ends_with(".yaml") && !name.ends_with(".suite.yaml");
+            is_manifest && name != "kustomization.yaml"
+        })
         .collect();
     names.sort();
     names.iter().flat_map(|name| documents(&format!("{folder}/{name}"))).collect()
