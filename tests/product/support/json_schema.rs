@@ -32,6 +32,7 @@ fn below(root: &Value, schema: &Value, value: &Value, path: &str) -> Vec<String>
             }
             "minLength" => value.as_str().is_none_or(|text| text.chars().count() as f64 >= number(asked)),
             "minItems" => value.as_array().is_none_or(|items| items.len() as f64 >= number(asked)),
+            "maxItems" => value.as_array().is_none_or(|items| items.len() as f64 <= number(asked)),
             "minProperties" => value.as_object().is_none_or(|map| map.len() as f64 >= number(asked)),
             "maxProperties" => value.as_object().is_none_or(|map| map.len() as f64 <= number(asked)),
             "required" => {

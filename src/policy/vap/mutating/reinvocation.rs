@@ -18,7 +18,17 @@ pub struct Reinvocation {
 }
 
 /// Names of a policy and its binding, and namespace and name of the param.
-pub(super) type Key = (String, String, Option<(String, String)>);
+type Key = (String, String, Option<(String, String)>);
+
+/// The key of a policy of this name, with the binding of that name.
+pub(super) fn key((policy, binding): (&str, &str), param: Option<&Value>) -> Key {
+    let text = |param: &Value, field: &str| {
+        let found = param.get("metadata").and_then(|metadata| metadata.get(field));
+        found.and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let param = param.map(|param| (text(param, "namespace"), text(param, "name")));
+    (policy.to_owned(), binding.to_owned(), param)
+}
 
 impl Reinvocation {
     /// Whether somebody changed the object, so that the chain is to be run a second time.

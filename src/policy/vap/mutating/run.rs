@@ -13,7 +13,7 @@ use super::made::{self, Making, Room};
 use super::operations::{self, Operation};
 use super::policy::{MutatingPolicy, Mutation};
 use super::refusals::{denied, direct, internal, no_namespace, unserved};
-use super::reinvocation::{Key, Reinvocation};
+use super::reinvocation::{Reinvocation, key};
 use super::schemas::{Schemas, Unmade};
 use crate::matching::{MatchError, Matched};
 use crate::report::decision::{
@@ -243,7 +243,7 @@ impl<'r> Run<'r> {
             self.outcomes.push(outcome(Vec::new(), skipped));
             return Ok(false);
         }
-        let key = key(invocation);
+        let key = key((&common.name, &binding.name), param.as_deref());
         if reinvocation.is_left_out(&key) {
             return Ok(false);
         }
@@ -438,14 +438,4 @@ fn enforced(verdict: &Verdict) -> Vec<Enforcement> {
         Verdict::Errored { denies: true, .. } => vec![Enforcement::Deny],
         Verdict::Errored { denies: false, .. } | Verdict::Admitted | Verdict::Failed { .. } => Vec::new(),
     }
-}
-
-fn key(invocation: &Invocation<'_>) -> Key {
-    let text = |param: &Value, field: &str| {
-        let pointer = param.get("metadata").and_then(|metadata| metadata.get(field));
-        pointer.and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    let param = invocation.param.as_deref();
-    let param = param.map(|param| (text(param, "namespace"), text(param, "name")));
-    (invocation.policy.common().name.to_string(), invocation.binding.name.to_string(), param)
 }
