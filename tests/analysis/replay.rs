@@ -434,3 +434,14 @@ fn mutated_lines_are_counted_and_end_nothing() {
     assert_eq!(told + counts.admitted + counts.denied + counts.undecided, counts.events, "{counts:?}");
     assert!(counts.admitted > 10 && counts.undecided > 10 && unread > 1_000, "{counts:?}");
 }
+
+/// Two bytes of text are a value of seventy: what a text may ask for is bounded by its length.
+#[test]
+fn a_line_of_many_small_values_is_undecided() {
+    let policies = loaded(POLICIES);
+    let mut dense = widget("a", 1, 3);
+    dense["spec"]["items"] = Value::Array(vec![json!(0); 2_000_000]);
+    let report = policies.replayed(&[event("create", "a", &dense)]);
+    assert_eq!(undecided(&report), [(Cause::Unreadable, 1)]);
+    assert_eq!((report.counts.denied, report.counts.admitted), (0, 0));
+}

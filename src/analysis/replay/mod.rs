@@ -42,7 +42,7 @@ use self::judge::{Case, Judged, judge};
 use self::kinds::Kinds;
 use self::needs::Unknown;
 use self::outcome::Outcome;
-use self::rebuild::{Rebuilt, answered, rebuilt};
+use self::rebuild::{Rebuilt, answered, document, rebuilt};
 use self::store::{Key, Origin, Store};
 use self::tally::{Tally, Told, raise};
 
@@ -380,7 +380,7 @@ impl<'s> Replay<'s> {
             return None;
         }
         let key = Key { resource: "namespaces".to_owned(), name: name.to_owned(), ..Key::default() };
-        serde_json::from_str(&self.store.get(&key)?.text).ok().map(Arc::new)
+        document(&self.store.get(&key)?.text).map(Arc::new)
     }
 }
 

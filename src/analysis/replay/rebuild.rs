@@ -7,7 +7,7 @@
 //! Store ─┴───────────────────────► old object
 //! ```
 
-use admit_policy::{GroupVersionKind, GroupVersionResource, Object, Operation, Prepared, Request};
+use admit_policy::{GroupVersionKind, GroupVersionResource, Object, Operation, Prepared, Request, json};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -27,6 +27,11 @@ pub(super) struct Rebuilt {
     pub(super) unknown: Unknown,
     /// The object is the one that was sent: the request was denied.
     pub(super) as_sent: bool,
+}
+
+/// The values of a text, within the memory that a text of its length may ask for: `0,` becomes seventy bytes.
+pub(super) fn document(text: &str) -> Option<Value> {
+    json::parse(text.as_bytes()).ok().map(|document| document.value)
 }
 
 /// The answer, where it is the object that was asked for: no Status, and no excerpt.
@@ -152,13 +157,13 @@ fn before(event: &Event<'_>, about: &About, held: Option<&Held>) -> Result<Value
     if sent.is_some() && held.version.is_some() && sent != held.version {
         return Err(Cause::Order);
     }
-    serde_json::from_str(&held.text).map_err(|_| Cause::OldObject)
+    document(&held.text).ok_or(Cause::OldObject)
 }
 
 /// The object that was admitted: as the server stored it, with the version that it had before.
 fn shown(event: &Event<'_>, about: &About, old: Option<&Value>) -> Result<Value, Cause> {
     let (text, _) = answered(event).ok_or_else(|| missing(event))?;
-    let mut object: Value = serde_json::from_str(text.get()).map_err(|_| Cause::Unreadable)?;
+    let mut object = document(text.get()).ok_or(Cause::Unreadable)?;
     let version = old.and_then(|old| old.pointer("/metadata/resourceVersion")).cloned();
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut).ok_or(Cause::Unreadable)?;
     match (about.operation, version) {
@@ -172,7 +177,7 @@ fn shown(event: &Event<'_>, about: &About, old: Option<&Value>) -> Result<Value,
 /// The object that was sent.
 fn sent(event: &Event<'_>, about: &About, old: Option<&Value>, kinds: Kinds<'_>) -> Result<Value, Cause> {
     let text = event.request_object.ok_or_else(|| missing(event))?;
-    let sent: Value = serde_json::from_str(text.get()).map_err(|_| Cause::Unreadable)?;
+    let sent = document(text.get()).ok_or(Cause::Unreadable)?;
     let mut object = match &*event.verb {
         // A scale is patched, and not the object that it is of.
         "patch" if !about.is_whole() => return Err(Cause::Patch),
@@ -276,7 +281,7 @@ fn options(event: &Event<'_>, about: &About) -> Result<Value, Cause> {
     };
     if about.operation == Operation::Delete {
         if let Some(sent) = event.request_object {
-            return serde_json::from_str(sent.get()).map_err(|_| Cause::Unreadable);
+            return document(sent.get()).ok_or(Cause::Unreadable);
         }
         if missing(event) != Cause::Response {
             return Err(missing(event));
