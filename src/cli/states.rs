@@ -1,6 +1,5 @@
 //! `admit states`: draws which values of a field may follow one another under the policies and definitions.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -251,6 +250,12 @@ impl StatesArgs {
                 kinds.push(kind);
             }
         }
+        if kinds.is_empty() {
+            return Err(Fault::usage(
+                "no file of --policies defines a kind, and -f gives no object of one: name the file of its \
+                 CustomResourceDefinition with --policies",
+            ));
+        }
         let Some(asked) = &self.kind else { return Ok(kinds) };
         let all = kinds.clone();
         kinds.retain(|kind| {
@@ -271,7 +276,5 @@ impl StatesArgs {
 
 fn diagram(file: &Path) -> Result<Diagram, Fault> {
     let shown = file.display();
-    let text =
-        fs::read_to_string(file).map_err(|error| Fault::usage(format!("cannot read `{shown}`: {error}")))?;
-    Diagram::read(&text).map_err(|error| Fault::usage(format!("{shown}: {error}")))
+    Diagram::read(&load::text(file)?).map_err(|error| Fault::usage(format!("{shown}: {error}")))
 }

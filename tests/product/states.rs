@@ -117,10 +117,15 @@ fn what_cannot_be_drawn_is_a_mistake_of_usage() {
         (["--field", "status.nothing"], "DataGather has no field `status.nothing`"),
         (["--field", "status.startTime"], "`status.startTime` has no few values"),
         (["--expect", "README.md"], "there is no `stateDiagram-v2` in it"),
+        (["--expect", "/dev/zero"], "cannot read `/dev/zero`: "),
     ] {
         let output = states(&[&["--policies", crd], args.as_slice()].concat());
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
         assert!(told.contains(problem), "{args:?}: {told}");
     }
+    let output = states(&["--policies", "policies/datagather"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("name the file of its CustomResourceDefinition with --policies"), "{told}");
 }
