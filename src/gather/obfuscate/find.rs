@@ -6,6 +6,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
+use memchr::memchr3;
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
 
@@ -51,6 +52,8 @@ pub struct Found {
 pub struct Finder {
     pattern: Regex,
     kinds: Vec<Kind>,
+    /// Whether each kind is asked for, by its number.
+    asked: [bool; 4],
 }
 
 /// Most bytes of an address in front of its first separator.
@@ -64,7 +67,8 @@ impl Finder {
     pub fn new(kinds: &[Kind]) -> Result<Self, PatternError> {
         let patterns: Vec<&str> = kinds.iter().map(|kind| kind.pattern()).collect();
         let pattern = Regex::new_many(&patterns).map_err(|error| PatternError(error.to_string()))?;
-        Ok(Self { pattern, kinds: kinds.to_vec() })
+        let asked = [Kind::V4, Kind::Dashed, Kind::V6, Kind::Mac].map(|kind| kinds.contains(&kind));
+        Ok(Self { pattern, kinds: kinds.to_vec(), asked })
     }
 
     /// The first address in `text` that begins at `from` or behind it.
@@ -103,52 +107,78 @@ impl Finder {
 
     /// The next separator from `from` on that may be the first of an address.
     fn separator(&self, text: &[u8], from: usize) -> Option<usize> {
-        let rest = text.get(from..)?;
-        let separators = rest.iter().enumerate().filter(|(_, byte)| matches!(byte, b'-' | b'.' | b':'));
-        separators.map(|(at, _)| from + at).find(|at| self.kinds.iter().any(|kind| kind.may_begin(text, *at)))
-    }
-}
-
-impl Kind {
-    /// Whether the separator at `at` may be the first of an address of this kind. Every first one may.
-    fn may_begin(self, text: &[u8], at: usize) -> bool {
-        let separator = text.get(at).copied();
-        let is = |at: Option<usize>, so: fn(&u8) -> bool| at.and_then(|at| text.get(at)).is_some_and(so);
-        match self {
-            Self::V4 => {
-                separator == Some(b'.') && is(at.checked_sub(1), u8::is_ascii_digit) && dotted(text, at)
+        let [v4, dashed, v6, mac] = self.asked;
+        let mut at = from;
+        loop {
+            at = separator(text, at)?;
+            let may_begin = match text.get(at) {
+                Some(b'.') => v4 && begins_v4(text, at),
+                Some(b':') => (mac && begins_mac(text, at)) || (v6 && begins_v6(text, at)),
+                _ => (mac && begins_mac(text, at)) || (dashed && begins_dashed(text, at)),
+            };
+            if may_begin {
+                return Some(at);
             }
-            Self::Dashed => {
-                let digit = is(at.checked_add(1), u8::is_ascii_digit);
-                separator == Some(b'-')
-                    && digit
-                    && text.get(..at).is_some_and(|before| before.ends_with(b"ip"))
-            }
-            Self::V6 => separator == Some(b':') && begins_v6(text, at) && is_v6(text, at),
-            Self::Mac => {
-                let hex = |at: Option<usize>| is(at, u8::is_ascii_hexdigit);
-                matches!(separator, Some(b':' | b'-'))
-                    && text.get(at + 3).copied() == separator
-                    && [at.checked_sub(2), at.checked_sub(1), Some(at + 1), Some(at + 2)].into_iter().all(hex)
-                    // Nor is it a piece of something longer: a fingerprint has as many of these as it has bytes.
-                    && !is(at.checked_sub(3), |byte| continues_mac(*byte))
-                    && !is(at.checked_add(15), |byte| continues_mac(*byte))
-            }
+            at += 1;
         }
     }
 }
 
-fn continues_mac(byte: u8) -> bool {
+// Whether the separator at `at` may be the first of an address of a kind. Every first one may.
+
+fn begins_v4(text: &[u8], at: usize) -> bool {
+    is(text, at.checked_sub(1), u8::is_ascii_digit) && dotted(text, at)
+}
+
+fn begins_dashed(text: &[u8], at: usize) -> bool {
+    is(text, at.checked_add(1), u8::is_ascii_digit)
+        && text.get(..at).is_some_and(|before| before.ends_with(b"ip"))
+}
+
+fn begins_v6(text: &[u8], at: usize) -> bool {
+    ends_first_group(text, at) && is_v6(text, at)
+}
+
+fn begins_mac(text: &[u8], at: usize) -> bool {
+    let hex = |at: Option<usize>| is(text, at, u8::is_ascii_hexdigit);
+    // Not a piece of something longer: a fingerprint has as many of these as it has bytes.
+    !is(text, at.checked_sub(3), continues_mac)
+        && text.get(at + 3) == text.get(at)
+        && [at.checked_sub(2), at.checked_sub(1), Some(at + 1), Some(at + 2)].into_iter().all(hex)
+        && !is(text, at.checked_add(15), continues_mac)
+}
+
+/// Whether there is a byte at `at`, and it is so.
+fn is(text: &[u8], at: Option<usize>, so: fn(&u8) -> bool) -> bool {
+    at.and_then(|at| text.get(at)).is_some_and(so)
+}
+
+/// The next separator of any kind from `from` on. Some stand close together, as in a fingerprint, and are found before a search that
+/// takes many bytes at once has begun.
+fn separator(text: &[u8], from: usize) -> Option<usize> {
+    let rest = text.get(from..)?;
+    let (near, far) = rest.split_at_checked(8).unwrap_or((rest, &[]));
+    let near = near.iter().position(|byte| matches!(byte, b'.' | b':' | b'-'));
+    near.or_else(|| Some(8 + memchr3(b'.', b':', b'-', far)?)).map(|at| from + at)
+}
+
+fn continues_mac(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'-')
 }
 
 /// Whether what stands in front of the colon at `at` can be the first group of an address: it is all of a word, and nothing with a colon
 /// goes on with it.
-fn begins_v6(text: &[u8], at: usize) -> bool {
+fn ends_first_group(text: &[u8], at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
-    let first =
-        before.iter().rev().take(MAX_FIRST + 1).take_while(|byte| byte.is_ascii_alphanumeric()).count();
-    first <= MAX_FIRST && before.iter().rev().nth(first) != Some(&b':')
+    for (length, byte) in before.iter().rev().enumerate() {
+        if !byte.is_ascii_alphanumeric() {
+            return *byte != b':';
+        }
+        if length == MAX_FIRST {
+            return false;
+        }
+    }
+    true
 }
 
 /// How many bytes from `at` on are so; no more than `most`.
@@ -187,20 +217,20 @@ fn is_v6(text: &[u8], mut at: usize) -> bool {
 
 fn read(kind: Kind, text: &[u8], range: &Range<usize>) -> Option<Found> {
     let inside = std::str::from_utf8(text.get(range.clone())?).ok()?;
-    let before = range.start.checked_sub(1).and_then(|at| text.get(at)).copied();
-    let behind = text.get(range.end).copied();
-    let alone = |continues: fn(u8) -> bool| !before.is_some_and(continues) && !behind.is_some_and(continues);
+    let before = range.start.checked_sub(1).and_then(|at| text.get(at));
+    let behind = text.get(range.end);
+    let alone = |continues: fn(&u8) -> bool| !before.is_some_and(continues) && !behind.is_some_and(continues);
     let (range, address) = match kind {
         Kind::V4 => (range.clone(), Address::V4(inside.parse().ok()?)),
         Kind::Dashed => {
             let digits = inside.strip_prefix("ip-")?;
-            if !alone(|byte| byte.is_ascii_alphanumeric()) {
+            if !alone(u8::is_ascii_alphanumeric) {
                 return None;
             }
             (range.start + 3..range.end, Address::V4(digits.replace('-', ".").parse().ok()?))
         }
         Kind::V6 => {
-            if !alone(|byte| byte.is_ascii_alphanumeric() || byte == b':') {
+            if !alone(|byte| byte.is_ascii_alphanumeric() || *byte == b':') {
                 return None;
             }
             (range.clone(), Address::V6(inside.parse().ok()?))

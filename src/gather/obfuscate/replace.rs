@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use regex_automata::Input;
 use regex_automata::meta::{Config, Regex};
 use regex_automata::util::syntax;
 
@@ -15,6 +16,8 @@ use super::rules::{Replace, What};
 const MAX_LABELS: usize = 1_000_000;
 /// Bytes of a text that gets a label of its own: what a pattern finds may be a whole line.
 const MAX_LABELLED: usize = 1_024;
+/// Bytes that are kept from one text to the next.
+const MAX_SPARE: usize = 4 * 1024 * 1024;
 /// Bytes that a pattern of somebody else's may take when it is compiled.
 const MAX_PATTERN: usize = 4 * 1024 * 1024;
 
@@ -27,6 +30,8 @@ pub struct Replacer {
     steps: Vec<Step>,
     given: Given,
     counts: Counts,
+    /// What the next step writes into: texts are long, and memory that is asked for anew has to be made.
+    spare: Vec<u8>,
 }
 
 /// The numbers of the labels that were given.
@@ -79,7 +84,7 @@ impl Replacer {
             let (consistent, in_paths, in_contents) = (*consistent, *in_paths, *in_contents);
             steps.extend(find.map(|find| Step { find, consistent, in_paths, in_contents }));
         }
-        Ok(Self { steps, given: Given::default(), counts: Counts::new() })
+        Ok(Self { steps, given: Given::default(), counts: Counts::new(), spare: Vec::new() })
     }
 
     /// A path with what is replaced in paths. A part of it stays a part.
@@ -101,6 +106,11 @@ impl Replacer {
     /// Original to label, for whoever has the originals.
     pub fn into_table(self) -> BTreeMap<String, String> {
         let Given { addresses, texts, .. } = self.given;
+        let label = |kind, number| {
+            let mut out = Vec::new();
+            label(kind, number, &mut out);
+            String::from_utf8_lossy(&out).into_owned()
+        };
         let addresses = addresses.into_iter().map(|(address, number)| {
             let (kind, original) = written(address);
             (original, label(kind, number))
@@ -112,10 +122,15 @@ impl Replacer {
     }
 
     fn replaced(&mut self, mut text: Vec<u8>, wanted: impl Fn(&Step) -> bool) -> Vec<u8> {
-        let Self { steps, given, counts } = self;
+        let Self { steps, given, counts, spare } = self;
         for step in steps.iter().filter(|step| wanted(step)) {
             let mut labels = Labels { given, counts, consistent: step.consistent };
-            text = step.find.replaced(text, &mut labels);
+            if step.find.replace(&text, spare, &mut labels) {
+                std::mem::swap(&mut text, spare);
+            }
+        }
+        if spare.capacity() > MAX_SPARE {
+            *spare = Vec::new();
         }
         text
     }
@@ -161,58 +176,64 @@ fn compiled(patterns: &[String]) -> Result<Regex, PatternError> {
 }
 
 impl Find {
-    fn replaced(&self, text: Vec<u8>, labels: &mut Labels<'_>) -> Vec<u8> {
-        let (mut out, mut done) = (Vec::new(), 0);
-        while let Some((range, instead)) = self.next(&text, done, labels) {
-            if out.capacity() == 0 {
+    /// Writes `text` into `out` with what stands for that which is found in it; says whether anything does.
+    fn replace(&self, text: &[u8], out: &mut Vec<u8>, labels: &mut Labels<'_>) -> bool {
+        out.clear();
+        // What is in front of `done` is written; nothing more is found in front of `from`.
+        let (mut done, mut from) = (0, 0);
+        while let Some((range, found)) = self.find(text, from) {
+            from = range.end.max(range.start + 1);
+            let original = text.get(range.clone()).unwrap_or_default();
+            if original.is_empty() {
+                continue;
+            }
+            if done == 0 {
                 out.reserve(text.len() + text.len() / 8);
             }
             out.extend_from_slice(text.get(done..range.start).unwrap_or_default());
-            out.extend_from_slice(&instead);
-            done = range.end;
+            done = range.start;
+            if labels.write(found, original, out) {
+                done = range.end;
+            }
         }
         if done == 0 {
-            return text;
+            return false;
         }
         out.extend_from_slice(text.get(done..).unwrap_or_default());
-        out
+        true
     }
 
-    /// The next place from `from` on, and what stands there instead.
-    fn next(
-        &self,
-        text: &[u8],
-        mut from: usize,
-        labels: &mut Labels<'_>,
-    ) -> Option<(std::ops::Range<usize>, Vec<u8>)> {
-        loop {
-            let (range, instead) = match self {
-                Self::Addresses(finder) => {
-                    let Found { range, address } = finder.find(text, from)?;
-                    (range, labels.address(address))
-                }
-                Self::Texts(pattern, instead) => {
-                    let found = pattern.search(&regex_automata::Input::new(text).range(from..))?;
-                    let instead = instead.get(found.pattern().as_usize()).cloned().unwrap_or_default();
-                    labels.count("words");
-                    (found.range(), Some(instead.into_bytes()))
-                }
-                Self::Domains(pattern) | Self::Pattern(pattern) => {
-                    let found = pattern.search(&regex_automata::Input::new(text).range(from..))?;
-                    let kind = if matches!(self, Self::Domains(_)) { DOMAIN } else { PATTERN };
-                    let original = text.get(found.range()).unwrap_or_default();
-                    (found.range(), Some(labels.text(kind, original)))
-                }
-            };
-            match instead {
-                Some(instead) if !range.is_empty() => return Some((range, instead)),
-                _ => from = range.end.max(range.start + 1),
+    /// The next place from `from` on, and what stands there.
+    fn find(&self, text: &[u8], from: usize) -> Option<(std::ops::Range<usize>, Hidden<'_>)> {
+        if from > text.len() {
+            return None;
+        }
+        match self {
+            Self::Addresses(finder) => {
+                finder.find(text, from).map(|Found { range, address }| (range, Hidden::Address(address)))
             }
-            if from > text.len() {
-                return None;
+            Self::Texts(pattern, instead) => {
+                let found = pattern.search(&Input::new(text).range(from..))?;
+                let instead = instead.get(found.pattern().as_usize()).map_or("", String::as_str);
+                Some((found.range(), Hidden::Word(instead)))
+            }
+            Self::Domains(pattern) => {
+                Some((pattern.search(&Input::new(text).range(from..))?.range(), Hidden::Text(DOMAIN)))
+            }
+            Self::Pattern(pattern) => {
+                Some((pattern.search(&Input::new(text).range(from..))?.range(), Hidden::Text(PATTERN)))
             }
         }
     }
+}
+
+/// What was found, by how it is hidden.
+enum Hidden<'f> {
+    Address(Address),
+    /// With what stands for it.
+    Word(&'f str),
+    /// Of this kind.
+    Text(&'static str),
 }
 
 const V4: &str = "IPv4 addresses";
@@ -233,51 +254,75 @@ impl Labels<'_> {
         *self.counts.entry(kind).or_default() += 1;
     }
 
-    /// What stands for an address; none for one that says nothing about a network.
-    fn address(&mut self, address: Address) -> Option<Vec<u8>> {
+    /// Writes what stands for `original`; not, and nothing, where that says nothing about a network.
+    fn write(&mut self, found: Hidden<'_>, original: &[u8], out: &mut Vec<u8>) -> bool {
+        match found {
+            Hidden::Address(address) => return self.address(address, out),
+            Hidden::Word(instead) => {
+                self.count("words");
+                out.extend_from_slice(instead.as_bytes());
+            }
+            Hidden::Text(kind) => self.text(kind, original, out),
+        }
+        true
+    }
+
+    fn address(&mut self, address: Address, out: &mut Vec<u8>) -> bool {
         match address {
             Address::V4(Ipv4Addr::LOCALHOST | Ipv4Addr::UNSPECIFIED)
             | Address::V6(Ipv6Addr::LOCALHOST | Ipv6Addr::UNSPECIFIED)
-            | Address::Mac([0, 0, 0, 0, 0, 0] | [255, 255, 255, 255, 255, 255]) => None,
-            Address::V4(_) => Some(self.of_address(V4, address, "xxx.xxx.xxx.xxx")),
-            Address::V6(v6) => match v6.to_ipv4_mapped() {
-                Some(inner) => {
-                    self.address(Address::V4(inner)).map(|label| [b"::ffff:".as_slice(), &label].concat())
+            | Address::Mac([0, 0, 0, 0, 0, 0] | [255, 255, 255, 255, 255, 255]) => return false,
+            Address::V4(_) => self.of_address(V4, address, "xxx.xxx.xxx.xxx", out),
+            Address::V6(v6) => {
+                if let Some(inner) = v6.to_ipv4_mapped() {
+                    let before = out.len();
+                    out.extend_from_slice(b"::ffff:");
+                    let written = self.address(Address::V4(inner), out);
+                    if !written {
+                        out.truncate(before);
+                    }
+                    return written;
                 }
-                None => Some(self.of_address(V6, address, "xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx")),
-            },
-            Address::Mac(_) => Some(self.of_address(MAC, address, "xx:xx:xx:xx:xx:xx")),
+                self.of_address(V6, address, "xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx", out);
+            }
+            Address::Mac(_) => self.of_address(MAC, address, "xx:xx:xx:xx:xx:xx", out),
+        }
+        true
+    }
+
+    fn of_address(&mut self, kind: &'static str, address: Address, hidden: &str, out: &mut Vec<u8>) {
+        self.count(kind);
+        let mut number = None;
+        if self.consistent {
+            number = self.given.addresses.get(&address).copied();
+            if number.is_none() {
+                number = self.number(kind);
+                self.given.addresses.extend(number.map(|number| (address, number)));
+            }
+        }
+        match number {
+            Some(number) => label(kind, number, out),
+            None => out.extend_from_slice(hidden.as_bytes()),
         }
     }
 
-    fn of_address(&mut self, kind: &'static str, address: Address, hidden: &str) -> Vec<u8> {
+    fn text(&mut self, kind: &'static str, original: &[u8], out: &mut Vec<u8>) {
         self.count(kind);
-        if !self.consistent {
-            return hidden.as_bytes().to_vec();
+        let mut number = None;
+        if self.consistent && original.len() <= MAX_LABELLED {
+            // Domains are the same in any case.
+            let text = if kind == DOMAIN { original.to_ascii_lowercase() } else { original.to_vec() };
+            let key = (kind, text);
+            number = self.given.texts.get(&key).copied();
+            if number.is_none() {
+                number = self.number(kind);
+                self.given.texts.extend(number.map(|number| (key, number)));
+            }
         }
-        if let Some(number) = self.given.addresses.get(&address) {
-            return label(kind, *number).into_bytes();
+        match number {
+            Some(number) => label(kind, number, out),
+            None => out.resize(out.len() + original.len(), b'x'),
         }
-        let Some(number) = self.number(kind) else { return hidden.as_bytes().to_vec() };
-        self.given.addresses.insert(address, number);
-        label(kind, number).into_bytes()
-    }
-
-    fn text(&mut self, kind: &'static str, original: &[u8]) -> Vec<u8> {
-        let hidden = || "x".repeat(original.len()).into_bytes();
-        self.count(kind);
-        if !self.consistent || original.len() > MAX_LABELLED {
-            return hidden();
-        }
-        // Domains are the same in any case.
-        let original = if kind == DOMAIN { original.to_ascii_lowercase() } else { original.to_vec() };
-        let key = (kind, original);
-        if let Some(number) = self.given.texts.get(&key) {
-            return label(kind, *number).into_bytes();
-        }
-        let Some(number) = self.number(kind) else { return hidden() };
-        self.given.texts.insert(key, number);
-        label(kind, number).into_bytes()
     }
 
     /// The number of another label of this kind; none where there are too many.
@@ -300,15 +345,24 @@ fn written(address: Address) -> (&'static str, String) {
     }
 }
 
-/// What stands for the original of this number: as the tools of readers know it.
-fn label(kind: &str, number: usize) -> String {
-    match kind {
-        V4 => format!("x-ipv4-{number:010}-x"),
-        V6 => format!("x-ipv6-{number:010}-x"),
-        MAC => format!("x-mac-{number:010}-x"),
-        DOMAIN => format!("domain{number:010}"),
-        _ => format!("x-text-{number:010}-x"),
+/// Writes what stands for the original of this number: as the tools of readers know it. Not by what formats anything: an archive may
+/// be made of little else.
+fn label(kind: &str, number: usize, out: &mut Vec<u8>) {
+    let (before, behind): (&str, &str) = match kind {
+        V4 => ("x-ipv4-", "-x"),
+        V6 => ("x-ipv6-", "-x"),
+        MAC => ("x-mac-", "-x"),
+        DOMAIN => ("domain", ""),
+        _ => ("x-text-", "-x"),
+    };
+    let (mut digits, mut rest) = ([b'0'; 10], number);
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+        rest /= 10;
     }
+    out.extend_from_slice(before.as_bytes());
+    out.extend_from_slice(&digits);
+    out.extend_from_slice(behind.as_bytes());
 }
 
 #[cfg(test)]
