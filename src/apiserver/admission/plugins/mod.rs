@@ -39,6 +39,9 @@ pub(super) use self::selection::{
     MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS,
 };
 
+/// The name of the plugin that wants each pod to have a service account.
+pub(crate) const SERVICE_ACCOUNTS: &str = service_account::PLUGIN.name;
+
 type Mutate = fn(&mut Request<'_>) -> Result<(), Refusal>;
 type Validate = fn(&Request<'_>) -> Result<(), Refusal>;
 

@@ -5,12 +5,12 @@ use std::fmt;
 
 use admit_apimachinery::go;
 
-use super::{CHAIN, Plugin, Request};
+use super::{CHAIN, Plugin, Request, resource_quota};
 use crate::status::Refusal;
 
 /// Plugins that are on by default and whose place is in other modules.
 const ELSEWHERE: [&str; 5] =
-    [MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS, "ResourceQuota"];
+    [MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS, resource_quota::PLUGIN];
 pub(in crate::admission) const MUTATING_POLICIES: &str = "MutatingAdmissionPolicy";
 pub(in crate::admission) const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
 pub(in crate::admission) const VALIDATING_POLICIES: &str = "ValidatingAdmissionPolicy";
