@@ -15,6 +15,7 @@ mod default_classes;
 mod default_toleration_seconds;
 mod limit_ranger;
 mod namespace_lifecycle;
+mod node_features;
 mod pod_resize;
 mod pod_security;
 mod pod_topology_labels;
@@ -71,5 +72,6 @@ pub(super) const CHAIN: &[Plugin] = &[
     certificates::SUBJECT,
     default_classes::INGRESS,
     pod_topology_labels::PLUGIN,
+    node_features::PLUGIN,
     pod_resize::PLUGIN,
 ];
