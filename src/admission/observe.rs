@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use admit_policy::FailurePolicy;
+use admit_policy::{FailurePolicy, Policy};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -41,16 +41,17 @@ fn text(metrics: &Metrics) -> Response {
 
 /// What is in force: names and hashes, and of what the documents say no more than what is wrong with them.
 fn loaded(in_force: &InForce) -> Value {
+    let failure_policy = |policy: &Policy| match policy.failure_policy {
+        FailurePolicy::Fail => "Fail",
+        FailurePolicy::Ignore => "Ignore",
+    };
     let policies: Vec<Value> = in_force
         .policies
         .policies()
         .map(|(policy, bindings)| {
             json!({
                 "name": &*policy.name,
-                "failurePolicy": match policy.failure_policy {
-                    FailurePolicy::Fail => "Fail",
-                    FailurePolicy::Ignore => "Ignore",
-                },
+                "failurePolicy": failure_policy(policy),
                 "enforcing": in_force.enforces(&policy.name),
                 "bindings": bindings.iter().map(|binding| json!({
                     "name": &*binding.name,
@@ -59,6 +60,13 @@ fn loaded(in_force: &InForce) -> Value {
             })
         })
         .collect();
+    let mutating = in_force.policies.mutating_policies().map(|(policy, bindings)| {
+        json!({
+            "name": &*policy.common().name,
+            "failurePolicy": failure_policy(policy.common()),
+            "bindings": bindings.iter().map(|binding| json!({"name": &*binding.name})).collect::<Vec<_>>(),
+        })
+    });
     let definitions: Vec<String> = in_force
         .policies
         .documents()
@@ -74,7 +82,8 @@ fn loaded(in_force: &InForce) -> Value {
         })
         .collect();
     json!({
-        "sha256": in_force.hash, "policies": policies, "customResourceDefinitions": definitions,
+        "sha256": in_force.hash, "policies": policies,
+        "mutatingPolicies": mutating.collect::<Vec<_>>(), "customResourceDefinitions": definitions,
         "warnings": in_force.warnings, "broken": broken,
     })
 }

@@ -96,6 +96,7 @@ pub use certificate::{ClientCaError, client_verifier};
 pub use clock::Clock;
 pub use housekeeping::{Controllers, UnknownController};
 pub use http::serve::serve as serve_router;
+pub use http::tls::Tls;
 pub use identity::Identity;
 pub use logs::{LogError, LogOptions, LogStream, PodLogs};
 pub use registry::{BuiltinKinds, FromFile, ServiceNetwork, ServiceRange, ServiceRangeError};

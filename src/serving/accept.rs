@@ -4,6 +4,7 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,8 +51,12 @@ pub struct Port {
 pub struct Caller {
     /// The client's certificate, which the verifier of the TLS configuration has accepted.
     pub certificate: Option<CertificateDer<'static>>,
+    /// The certificates that it came with, which may lead to an authority.
+    pub intermediates: Vec<CertificateDer<'static>>,
     /// The protocol that both sides agreed on (ALPN).
     pub protocol: Option<Vec<u8>>,
+    /// The address that the connection comes from.
+    pub address: Option<IpAddr>,
 }
 
 /// A stage in the life of a connection, for metrics.
@@ -152,10 +157,11 @@ async fn accept(
 
 async fn receive<H: Host>(host: H, entry: Option<Entry>, stream: TcpStream, guest: Guest) {
     host.told(Event::Opened);
+    let caller = Caller { address: stream.peer_addr().ok().map(|peer| peer.ip()), ..Caller::default() };
     let ended = match (stream.set_nodelay(true), entry) {
         (Err(error), _) => Err(error.to_string()),
-        (Ok(()), None) => talked(&host, stream, Caller::default(), guest).await,
-        (Ok(()), Some(entry)) => shaken(&host, entry, stream, guest).await,
+        (Ok(()), None) => talked(&host, stream, caller, guest).await,
+        (Ok(()), Some(entry)) => shaken(&host, entry, (stream, caller), guest).await,
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "connection ended");
@@ -163,7 +169,12 @@ async fn receive<H: Host>(host: H, entry: Option<Entry>, stream: TcpStream, gues
     host.told(Event::Closed);
 }
 
-async fn shaken<H: Host>(host: &H, entry: Entry, stream: TcpStream, guest: Guest) -> Result<(), String> {
+async fn shaken<H: Host>(
+    host: &H,
+    entry: Entry,
+    (stream, caller): (TcpStream, Caller),
+    guest: Guest,
+) -> Result<(), String> {
     let shaken = tokio::select! {
         shaken = entry.shake(stream, guest.limits.head) => shaken,
         () = guest.is_unwelcome() => Err(NoEntry::NoRoom),
@@ -172,10 +183,13 @@ async fn shaken<H: Host>(host: &H, entry: Entry, stream: TcpStream, guest: Guest
     let stream = shaken.map_err(|error| error.to_string())?;
     guest.activity().stirs();
     let (_, session) = stream.get_ref();
-    let certificate = session.peer_certificates().and_then(<[_]>::first);
+    let mut shown =
+        session.peer_certificates().unwrap_or_default().iter().cloned().map(CertificateDer::into_owned);
     let caller = Caller {
-        certificate: certificate.map(|certificate| certificate.clone().into_owned()),
+        certificate: shown.next(),
+        intermediates: shown.collect(),
         protocol: session.alpn_protocol().map(<[u8]>::to_vec),
+        ..caller
     };
     talked(host, stream, caller, guest).await
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use admit_apiserver::{ClientCaError, client_verifier, serve_router};
+use admit_apiserver::{ClientCaError, Tls, client_verifier, serve_router};
 use kube::config::{AuthInfo, Cluster, Context, Kubeconfig, NamedAuthInfo, NamedCluster, NamedContext};
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
@@ -60,13 +60,13 @@ impl Port {
             CertificateParams::new(["127.0.0.1".to_owned(), "localhost".to_owned()])?,
             ExtendedKeyUsagePurpose::ServerAuth,
         )?;
-        let tls = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_client_cert_verifier(client_verifier(authority.pem.as_bytes())?)
-            .with_single_cert(
-                vec![certificate.der().clone()],
-                PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der())),
-            )?;
+        let builder = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
+        let tls = Tls::asking(
+            builder.with_safe_default_protocol_versions()?,
+            client_verifier(authority.pem.as_bytes())?,
+            vec![certificate.der().clone()],
+            PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der())),
+        )?;
         let kubeconfig = kubeconfig(address, &authority)?;
         let (stop, stopped) = oneshot::channel::<()>();
         let router = slot.router();

@@ -10,7 +10,9 @@
 mod access;
 mod answers;
 mod api;
+mod audit;
 mod calendar;
+mod client_certificates;
 mod conversion;
 mod corpus;
 mod crd_matrix;

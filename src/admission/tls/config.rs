@@ -107,13 +107,7 @@ fn build(
     verifier: Arc<dyn ClientCertVerifier>,
     versions: &[&'static SupportedProtocolVersion],
 ) -> Result<ServerConfig, TlsConfigError> {
-    let chain = CertificateDer::pem_slice_iter(identity.certificate_pem.as_bytes());
-    let chain = chain.collect::<Result<Vec<_>, _>>().map_err(|_| TlsConfigError::NoCertificate)?;
-    if chain.is_empty() {
-        return Err(TlsConfigError::NoCertificate);
-    }
-    let key =
-        PrivateKeyDer::from_pem_slice(identity.key_pem.as_bytes()).map_err(|_| TlsConfigError::NoKey)?;
+    let (chain, key) = chain_and_key(identity)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)?
@@ -125,4 +119,21 @@ fn build(
         })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
+}
+
+/// The certificates and the key of PEM text.
+///
+/// # Errors
+/// When it does not hold what it should.
+pub fn chain_and_key(
+    identity: &Identity,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsConfigError> {
+    let chain = CertificateDer::pem_slice_iter(identity.certificate_pem.as_bytes());
+    let chain = chain.collect::<Result<Vec<_>, _>>().map_err(|_| TlsConfigError::NoCertificate)?;
+    if chain.is_empty() {
+        return Err(TlsConfigError::NoCertificate);
+    }
+    let key =
+        PrivateKeyDer::from_pem_slice(identity.key_pem.as_bytes()).map_err(|_| TlsConfigError::NoKey)?;
+    Ok((chain, key))
 }

@@ -12,6 +12,6 @@ mod tests;
 
 pub use authority::{Authority, AuthorityError, CertificateError, Identity, write_private};
 pub use clients::Clients;
-pub use config::{WebhookTls, server_config};
+pub use config::{WebhookTls, chain_and_key, server_config};
 pub use error::TlsConfigError;
 pub use managed::{Lives, Managed, Renewal};

@@ -86,7 +86,9 @@ impl Host for StoreHost<'_> {
                 (
                     GroupVersionResource::new(&info.group, &info.version, &info.plural),
                     match subresource {
-                        "scale" => GroupVersionKind::new("autoscaling", "v1", "Scale"),
+                        "scale" => {
+                            GroupVersionKind::new(resources::SCALE.0, resources::SCALE.1, resources::SCALE.2)
+                        }
                         _ => GroupVersionKind::new(&info.group, &info.version, &info.kind),
                     },
                 )

@@ -12,11 +12,10 @@ mod review;
 mod webhook;
 
 pub(crate) use from_files::{MARK, file_of};
+pub(crate) use plugins::SERVICE_ACCOUNTS;
 pub(crate) use plugins::resource_quota as quota;
 pub use plugins::{AdmissionPlugins, PluginError};
-pub(crate) use policies::{
-    BINDINGS, MUTATING_BINDING_KEY, MUTATING_POLICY_KEY, POLICIES, validate as validate_policy,
-};
+pub(crate) use policies::{BINDINGS, MUTATING_BINDING_KEY, MUTATING_POLICY_KEY, POLICIES};
 pub(crate) use review::Review;
 
 use std::sync::Arc;

@@ -2,14 +2,13 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use admit_policy::webhook::{Configuration, Kind};
 use admit_policy::{Binding, Deadline, EvalOptions, Host, MutatingPolicy, Policy, PolicySet, Reinvocation};
 use serde_json::{Value, json};
 
 use super::review::{Operation, Review};
 use super::{Cluster, from_files};
 use crate::objects::Objects;
-use crate::status::{Causes, Refusal, causes};
+use crate::status::Refusal;
 use crate::store::Kept;
 use crate::{interrupt, object};
 
@@ -138,24 +137,4 @@ fn stored(objects: &dyn Objects, storage_key: &str) -> Vec<Arc<Value>> {
     let mut items: Vec<Kept> = Vec::new();
     let listed = objects.each_object(storage_key, None, &mut |kept| items.push(kept.clone()));
     listed.map(|()| items.iter().map(|kept| kept.object.values()).collect()).unwrap_or_default()
-}
-
-/// Validates a policy, binding or webhook configuration that is to be stored, replacing `stored` if there is one.
-pub(crate) fn validate(kind: &str, document: &Value, stored: Option<&Value>) -> Causes {
-    let webhooks = |kind| match stored {
-        None => Configuration::compile(kind, document).err(),
-        Some(stored) => Configuration::compile_update(kind, document, stored).err(),
-    };
-    let errors = match (kind, stored) {
-        ("ValidatingAdmissionPolicy", None) => Policy::compile(document).err(),
-        ("ValidatingAdmissionPolicy", Some(stored)) => Policy::compile_update(document, stored).err(),
-        ("ValidatingAdmissionPolicyBinding", _) => Binding::compile(document).err(),
-        ("MutatingAdmissionPolicy", None) => MutatingPolicy::compile(document).err(),
-        ("MutatingAdmissionPolicy", Some(stored)) => MutatingPolicy::compile_update(document, stored).err(),
-        ("MutatingAdmissionPolicyBinding", _) => Binding::compile_mutating(document).err(),
-        ("ValidatingWebhookConfiguration", _) => webhooks(Kind::Validating),
-        ("MutatingWebhookConfiguration", _) => webhooks(Kind::Mutating),
-        _ => None,
-    };
-    causes(&errors.unwrap_or_default())
 }

@@ -288,53 +288,13 @@ fn wrong_version(info: &ResourceInfo, api_version: &str) -> Refusal {
     ))
 }
 
-/// Versions that upstream knows and no longer serves, of the groups that are served here, with their kinds
-/// (k8s.io/api, `register.go`).
-const UNSERVED: [(&str, &[&str]); 13] = [
-    (
-        "admissionregistration.k8s.io/v1alpha1",
-        &[
-            "MutatingAdmissionPolicy",
-            "MutatingAdmissionPolicyBinding",
-            "ValidatingAdmissionPolicy",
-            "ValidatingAdmissionPolicyBinding",
-        ],
-    ),
-    (
-        "admissionregistration.k8s.io/v1beta1",
-        &[
-            "MutatingAdmissionPolicy",
-            "MutatingAdmissionPolicyBinding",
-            "MutatingWebhookConfiguration",
-            "ValidatingAdmissionPolicy",
-            "ValidatingAdmissionPolicyBinding",
-            "ValidatingWebhookConfiguration",
-        ],
-    ),
-    ("apiextensions.k8s.io/v1beta1", &["CustomResourceDefinition"]),
-    ("apps/v1beta1", &["ControllerRevision", "Deployment", "DeploymentRollback", "Scale", "StatefulSet"]),
-    (
-        "apps/v1beta2",
-        &["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "Scale", "StatefulSet"],
-    ),
-    ("authentication.k8s.io/v1beta1", &["SelfSubjectReview", "TokenReview"]),
-    (
-        "authorization.k8s.io/v1beta1",
-        &[
-            "LocalSubjectAccessReview",
-            "SelfSubjectAccessReview",
-            "SelfSubjectRulesReview",
-            "SubjectAccessReview",
-        ],
-    ),
-    ("batch/v1beta1", &["CronJob"]),
-    ("coordination.k8s.io/v1beta1", &["Lease", "LeaseCandidate"]),
-    ("events.k8s.io/v1beta1", &["Event"]),
-    ("policy/v1beta1", &["Eviction", "PodDisruptionBudget"]),
-    ("rbac.authorization.k8s.io/v1alpha1", RBAC),
-    ("rbac.authorization.k8s.io/v1beta1", RBAC),
-];
-const RBAC: &[&str] = &["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
+/// Versions that are known and no longer served, with their kinds.
+const UNSERVED: &str = include_str!("unserved.txt");
+
+fn was_served(api_version: &str, kind: &str) -> bool {
+    let mut lines = UNSERVED.lines().map(str::split_ascii_whitespace);
+    lines.any(|mut words| words.next() == Some(api_version) && words.any(|known| known == kind))
+}
 
 /// Whether the version has a kind of this name: an object's, its list's, or one that every version has.
 fn is_registered(api_version: &str, kind: &str) -> bool {
@@ -350,10 +310,7 @@ fn is_registered(api_version: &str, kind: &str) -> bool {
     /// Kinds of the core version that are no resources.
     const CORE: [&str; 6] = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "List", "Status"];
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let is_kind = |kind: &str| {
-        tables().kind(group, version, kind).is_some()
-            || UNSERVED.iter().any(|(unserved, kinds)| *unserved == api_version && kinds.contains(&kind))
-    };
+    let is_kind = |kind: &str| tables().kind(group, version, kind).is_some() || was_served(api_version, kind);
     is_kind(kind)
         || kind.strip_suffix("List").is_some_and(is_kind)
         || EVERYWHERE.contains(&kind)

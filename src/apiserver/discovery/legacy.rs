@@ -123,18 +123,9 @@ fn resource_entries(row: &ResourceInfo) -> Vec<Value> {
     entries
 }
 
-/// Events of `events.k8s.io` are stored as core events: two views of one resource share a hash. The hash of
-/// definitions, and of policies that change objects, still stands for the version that they were first written in.
+/// The hash of a kind that was first stored in another version, or in another group, still stands for that one.
 fn storage_hash(row: &ResourceInfo) -> String {
-    let (group, version) = match (row.group.as_str(), row.kind.as_str()) {
-        ("events.k8s.io", _) => ("", row.storage_version.as_str()),
-        (
-            group,
-            "CustomResourceDefinition" | "MutatingAdmissionPolicy" | "MutatingAdmissionPolicyBinding",
-        ) => (group, "v1beta1"),
-        (group, _) => (group, row.storage_version.as_str()),
-    };
-    digest::short_base64(&format!("{group}/{version}/{}", row.kind))
+    digest::short_base64(&format!("{}/{}", row.first_stored, row.kind))
 }
 
 fn group_version(group: &str, version: &str) -> String {

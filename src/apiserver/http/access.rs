@@ -6,6 +6,7 @@ use http::{Method, header};
 
 use super::Incoming;
 use super::path::{Place, Target};
+use super::tls::Unverified;
 use crate::call::{ListOptions, Query};
 use crate::identity::Identity;
 use crate::registry::selector;
@@ -25,6 +26,7 @@ pub(super) fn identity(server: &Server, parts: &http::request::Parts) -> Result<
             let known = server.authenticated(&token);
             known.map(|known| known.identity).ok_or_else(Refusal::unauthorized)
         }
+        None if parts.extensions.get::<Unverified>().is_some() => Err(Refusal::unauthorized()),
         None => {
             let found = parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::admin);
             if !server.answers_anonymous() && found == Identity::anonymous() {

@@ -7,6 +7,7 @@
 //! | that reads | `Request` |
 //! | any other | `RequestResponse` |
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use admit_policy::AccessAttributes;
@@ -19,6 +20,7 @@ use http_body_util::{BodyExt as _, Collected};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::connection::Peer;
 use crate::audit::AuditLog;
 use crate::codec::{self, Format};
 use crate::identity::Identity;
@@ -40,6 +42,7 @@ struct Notes {
     uri: String,
     method: String,
     user_agent: String,
+    source_ips: Vec<IpAddr>,
     content_type: String,
     /// Who sent the request, and whoever acts.
     user: Option<Identity>,
@@ -61,7 +64,8 @@ impl Noted {
             received: server.clock().now(),
             uri: request.uri().path_and_query().map(ToString::to_string).unwrap_or_default(),
             method: request.method().as_str().to_lowercase(),
-            user_agent: text(header::USER_AGENT),
+            user_agent: truncated(text(header::USER_AGENT)),
+            source_ips: source_ips(request),
             content_type: text(header::CONTENT_TYPE),
             user: None,
             acting: None,
@@ -133,8 +137,9 @@ struct Answered {
 
 impl Notes {
     fn event(&self, answered: &Answered) -> Value {
-        let (verb, about) = self.asked();
+        let (verb, mut about) = self.asked();
         let level = level(&verb, about.as_ref());
+        let writes = matches!(verb.as_str(), "create" | "update");
         let mut event = Map::new();
         let mut set = |field: &str, value: Value| drop(event.insert(field.to_owned(), value));
         set("kind", "Event".into());
@@ -148,17 +153,26 @@ impl Notes {
         if let Some(acting) = self.acting.as_ref().filter(|acting| Some(*acting) != self.user.as_ref()) {
             set("impersonatedUser", acting.user_info());
         }
+        if !self.source_ips.is_empty() {
+            let shown: Vec<String> = self.source_ips.iter().map(ToString::to_string).collect();
+            set("sourceIPs", shown.into());
+        }
         if !self.user_agent.is_empty() {
             set("userAgent", self.user_agent.as_str().into());
         }
         let answer = || parsed(&answered.body, answered.format);
         let answer = if level == "RequestResponse" || answered.code >= 400 { answer() } else { None };
-        if let Some(about) = about {
+        let sent = || parsed(&self.sent, format_named(&self.content_type));
+        let sent = if level == "RequestResponse" || writes { sent() } else { None };
+        if let Some(mut about) = about.take() {
+            if let Some(sent) = sent.as_ref().filter(|_| writes) {
+                complete(&mut about, sent);
+            }
             set("objectRef", about);
         }
         set("responseStatus", status(answered.code, answer.as_ref()));
         if level == "RequestResponse" {
-            if let Some(sent) = parsed(&self.sent, format_named(&self.content_type)) {
+            if let Some(sent) = sent {
                 set("requestObject", sent);
             }
             if let Some(answer) = answer {
@@ -173,7 +187,12 @@ impl Notes {
             annotations.insert("authorization.k8s.io/decision".to_owned(), decision.into());
         }
         let made = answered.annotations.iter().flat_map(|annotations| &annotations.0);
-        annotations.extend(made.map(|(key, value)| (key.clone(), value.as_str().into())));
+        // What a patch holds was sent, and is logged where what was sent is.
+        let told = made.filter(|(key, _)| level != "Metadata" || !key.starts_with(OF_PATCHES));
+        for (key, value) in told {
+            // An annotation that is there is never overwritten.
+            annotations.entry(key.as_str()).or_insert_with(|| value.as_str().into());
+        }
         if !annotations.is_empty() {
             set("annotations", Value::Object(annotations));
         }
@@ -208,6 +227,41 @@ impl Notes {
                     told.map(|(field, value)| (field.to_owned(), value.as_str().into())).collect();
                 (verb.clone(), Some(Value::Object(about)))
             }
+        }
+    }
+}
+
+/// Annotations that tell what webhooks changed.
+const OF_PATCHES: &str = "patch.webhook.admission.k8s.io/";
+/// Bytes of a user agent that are logged.
+const LONGEST_AGENT: usize = 1_024;
+
+fn truncated(mut agent: String) -> String {
+    if agent.len() > LONGEST_AGENT {
+        agent.truncate(agent.floor_char_boundary(LONGEST_AGENT));
+        agent.push_str("...TRUNCATED");
+    }
+    agent
+}
+
+/// The addresses that proxies tell of, and the one that the connection comes from: only that is sure.
+fn source_ips(request: &Request) -> Vec<IpAddr> {
+    let told =
+        |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let read = |text: &str| text.trim().parse::<IpAddr>().ok().map(|ip| ip.to_canonical());
+    let mut all: Vec<IpAddr> = told("x-forwarded-for").split(',').filter_map(read).collect();
+    all.extend(read(told("x-real-ip")).filter(|ip| !all.contains(ip)));
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0.to_canonical());
+    all.extend(peer.filter(|ip| all.last() != Some(ip)));
+    all
+}
+
+/// What the path does not say of the object is taken from what was sent: a name that the server is to make is in neither.
+fn complete(about: &mut Value, sent: &Value) {
+    for field in ["name", "namespace", "uid", "resourceVersion"] {
+        let given = sent.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
+        if let Some(given) = given.filter(|given| !given.is_empty() && about.get(field).is_none()) {
+            about[field] = given.into();
         }
     }
 }

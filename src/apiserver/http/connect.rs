@@ -14,12 +14,9 @@ use crate::call::{Call, Query, WriteOptions};
 use crate::codec;
 use crate::logs::{LogError, LogOptions};
 use crate::object;
-use crate::resources::Subresource;
+use crate::resources::{BINDING, EVICTION, Subresource, TOKEN_REQUEST};
 use crate::server::Server;
 use crate::status::Refusal;
-
-const BINDING: (&str, &str, &str) = ("", "v1", "Binding");
-const EVICTION: (&str, &str, &str) = ("policy", "v1", "Eviction");
 
 /// A Binding that is sent to its own resource: the pod has its name.
 pub(super) async fn bind(
@@ -103,8 +100,7 @@ impl Asked<'_> {
     }
 
     async fn token(self, incoming: Incoming, accepted: &Accepted) -> Result<Response, Failure> {
-        let kind = ("authentication.k8s.io", "v1", "TokenRequest");
-        let Posted { object, options } = Posted::read(self.call, kind, incoming, accepted).await?;
+        let Posted { object, options } = Posted::read(self.call, TOKEN_REQUEST, incoming, accepted).await?;
         let (registry, issuer) = (self.server.registry(), self.server.issuer());
         let request = registry.issue_token(self.call, self.name, object, &options, issuer).await?;
         Ok(respond::document(201, &request, accepted))

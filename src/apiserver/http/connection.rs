@@ -6,6 +6,8 @@
 //! (`ENHANCE_YOUR_CALM`, 431) and disconnected. How long it may be idle is decided by `admit_serving`.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use admit_serving::{Caller, Guest, Host, Limits, Paced, UnderWay};
@@ -15,9 +17,11 @@ use http_body_util::BodyExt as _;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::server::danger::ClientCertVerifier;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tower::ServiceExt as _;
 
+use super::tls::{self, Unverified};
 use crate::certificate;
 use crate::flowcontrol::hangup::Hangup;
 use crate::identity::Identity;
@@ -45,9 +49,17 @@ const MAX_UNSENT: usize = 256 * 1024;
 /// A client of HTTP/2 that has said nothing for so long is asked whether it is there.
 const SILENCE: Duration = Duration::from_secs(30);
 
+/// Where the connection of a request comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub(super) IpAddr);
+
 /// Answers what comes over connections.
 #[derive(Clone)]
-pub(super) struct Face(pub(super) axum::Router);
+pub(super) struct Face {
+    pub(super) router: axum::Router,
+    /// Who decides about client certificates, where the handshake did not.
+    pub(super) clients: Option<Arc<dyn ClientCertVerifier>>,
+}
 
 impl Host for Face {
     type Error = hyper::Error;
@@ -56,14 +68,26 @@ impl Host for Face {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let certificate = caller.certificate.as_deref();
-        let identity = certificate.and_then(certificate::identity).unwrap_or_else(Identity::anonymous);
+        let shown = caller.certificate.as_ref();
+        let is_unverified = shown.zip(self.clients.as_ref()).is_some_and(|(certificate, clients)| {
+            !tls::is_verified(&**clients, certificate, &caller.intermediates)
+        });
+        let certificate = shown.filter(|_| !is_unverified);
+        let identity = certificate
+            .and_then(|certificate| certificate::identity(certificate))
+            .unwrap_or_else(Identity::anonymous);
         let (activity, hangup) = (guest.activity().clone(), Hangup::default());
         let drains = guest.drains();
-        let (router, counted, of_connection) = (self.0, activity.clone(), hangup.clone());
+        let (router, counted, of_connection) = (self.router, activity.clone(), hangup.clone());
         let service = service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(identity.clone());
             request.extensions_mut().insert(of_connection.clone());
+            if is_unverified {
+                request.extensions_mut().insert(Unverified);
+            }
+            if let Some(address) = caller.address {
+                request.extensions_mut().insert(Peer(address));
+            }
             let (router, under_way) = (router.clone(), counted.begin());
             async move {
                 let response = router.oneshot(request.map(Body::new)).await?;
@@ -133,7 +157,7 @@ mod tests {
     async fn connected(places: &Arc<Places>) -> DuplexStream {
         let (client, server) = duplex(1024);
         let guest = Guest::new(places.enter().await, LIMITS);
-        let host = Face(axum::Router::new().route("/", get(|| async { "here" })));
+        let host = Face { router: axum::Router::new().route("/", get(|| async { "here" })), clients: None };
         tokio::spawn(host.talk(server, Caller::default(), guest));
         client
     }

@@ -22,6 +22,7 @@ mod reviews;
 mod rights;
 pub(crate) mod serve;
 mod stream;
+pub(crate) mod tls;
 
 use std::time::Duration;
 

@@ -22,7 +22,7 @@ use crate::emptied::Emptied;
 use crate::flowcontrol::answers;
 use crate::flowcontrol::budget::Reservation;
 use crate::registry::{PatchFormat, Watching};
-use crate::resources::{ResourceInfo, Scope, Subresource};
+use crate::resources::{BINDING, ResourceInfo, SCALE, Scope, Subresource};
 use crate::server::Server;
 use crate::status::Refusal;
 use crate::warning::Warnings;
@@ -214,7 +214,9 @@ impl Asked<'_> {
             ("ComponentStatus", _) => Err(Refusal::method_not_allowed().into()),
             // There is nothing below what is only asked or done.
             _ if name.is_some() => Err(Refusal::unknown_path().into()),
-            ("Binding", &Method::POST) => connect::bind(server, &call, incoming, accepted).await,
+            (kind, &Method::POST) if kind == BINDING.2 => {
+                connect::bind(server, &call, incoming, accepted).await
+            }
             (_, &Method::POST) => reviews::answer(server, &call, incoming, accepted).await,
             _ => Err(Refusal::method_not_allowed().into()),
         }
@@ -408,7 +410,7 @@ async fn received(
 ) -> Result<Value, Refusal> {
     let body = body::object(&call.info, headers, body).await?;
     let mut received = match call.subresource {
-        Some(Subresource::Scale) => codec::receive_kind(("autoscaling", "v1", "Scale"), &body)?,
+        Some(Subresource::Scale) => codec::receive_kind(SCALE, &body)?,
         _ => codec::receive(&call.info, call.custom.as_deref(), &body)?,
     };
     if call.subresource != Some(Subresource::Scale) {

@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::connection::{Face, HTTP2, LIMITS};
+use super::tls::Tls;
 use crate::server::{Server, places};
 
 impl Server {
@@ -49,11 +50,11 @@ impl Server {
     pub async fn serve(
         &self,
         listener: TcpListener,
-        tls: rustls::ServerConfig,
+        tls: impl Into<Tls>,
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<(), ServeError> {
         let places = Arc::clone(self.connections());
-        serve_in(places, self.router(), listener, tls, shutdown).await
+        serve_in(places, self.router(), listener, tls.into(), shutdown).await
     }
 }
 
@@ -65,10 +66,10 @@ impl Server {
 pub async fn serve(
     router: axum::Router,
     listener: TcpListener,
-    tls: rustls::ServerConfig,
+    tls: impl Into<Tls>,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), ServeError> {
-    serve_in(places(), router, listener, tls, shutdown).await
+    serve_in(places(), router, listener, tls.into(), shutdown).await
 }
 
 /// Like [`serve`], with connections counted in `places`.
@@ -76,13 +77,13 @@ async fn serve_in(
     places: Arc<Places>,
     router: axum::Router,
     listener: TcpListener,
-    mut tls: rustls::ServerConfig,
+    Tls { config: mut tls, clients }: Tls,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), ServeError> {
     tls.alpn_protocols = [HTTP2, b"http/1.1"].map(<[u8]>::to_vec).to_vec();
     let (_certificate, tls) = watch::channel(Arc::new(tls));
     let port = Port { listener, tls: Some(tls), places, limits: LIMITS };
-    admit_serving::serve(port, Face(router), shutdown).await
+    admit_serving::serve(port, Face { router, clients }, shutdown).await
 }
 
 #[cfg(test)]
@@ -125,7 +126,7 @@ mod tests {
             .unwrap()
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(NoCertificate));
-        (address, tokio::spawn(serve_in(Arc::clone(places), axum::Router::new(), listener, tls, end)))
+        (address, tokio::spawn(serve_in(Arc::clone(places), axum::Router::new(), listener, tls.into(), end)))
     }
 
     /// What comes to a caller that says nothing sensible: a TLS alert, once anybody looks at it.
@@ -171,7 +172,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let (end, ended) = tokio::sync::oneshot::channel::<()>();
         let port = Port { listener, tls: None, places: places(), limits: LIMITS };
-        let face = Face(server.router());
+        let face = Face { router: server.router(), clients: None };
         let serving = tokio::spawn(admit_serving::serve(port, face, async { drop(ended.await) }));
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request =

@@ -12,9 +12,10 @@
 //! and the declarative tags of staging/src/k8s.io/api/GROUP/VERSION/types.go). Record the answers of the new release to
 //! the requests of the corpus `fresh`, run the conformance tool on them, and read those files again for what differs.
 //!
-//! Kinds that have no row here are still validated by `validation`, which goes away as they move.
+//! No file outside names a kind, but for those that `tests/product/architecture/kinds.rs` lists with their reasons.
 
 mod admissionregistration;
+pub(crate) mod apiextensions;
 mod apiregistration;
 mod apps;
 mod autoscaling;
@@ -42,6 +43,7 @@ use serde_json::Value;
 use crate::clock::Clock;
 use crate::identity::Identity;
 use crate::resources::ResourceInfo;
+use crate::status::Causes;
 
 /// Who asks for a new object, and when.
 #[derive(Clone, Copy, Debug)]
@@ -55,11 +57,55 @@ type NameProblems = fn(&Value, &str, bool) -> Vec<String>;
 /// Warnings about an object, and the one that it replaces.
 type Warnings = fn(&Value, Option<&Value>) -> Vec<String>;
 
+/// What is wrong with an object, given the one that it replaces.
+type Compile = fn(&Value, Option<&Value>) -> Causes;
+
+/// What is true of the objects of a few kinds, where most are otherwise.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Habit {
+    /// A client may give the status together with the rest.
+    StatusIsKept,
+    /// Nobody owns metadata that came with the status, although it is changed by it.
+    DisownsMetadata,
+    /// Nobody owns what clients say of the object: it never changes.
+    DisownsAll,
+    /// PUT of an object that is not there creates it.
+    CreatedByUpdate,
+    /// PUT has to name the resourceVersion that it replaces.
+    NeedsVersion,
+    /// DELETE answers the object that it removed, and not a Status.
+    AnswersDeleted,
+    /// A deletion that ends at once is marked like one that takes its time.
+    Graceful,
+    /// A deletion that has begun does not tell how long it may take.
+    HidesGrace,
+    /// What DELETE marks is all of a deletion, which ends in a way of its own.
+    EndsByItself,
+    /// Dependents of such objects are not looked after.
+    Uncollected,
+    /// DELETE that names no policy leaves the dependents alone.
+    OrphansByDefault,
+    /// New objects are validated by rules of their own, which leave the metadata alone; the common rules are silent
+    /// where those find something, and finalizers need no domain.
+    JudgedApart,
+    /// Answers about field selectors say that it was this kind that does not know the field.
+    NamedByFieldLabels,
+    /// Its own validation of a change leaves out the metadata of the change. Those of most kinds cover it once more,
+    /// beside the common validation, which answers show.
+    ChangeOnce,
+    /// Its own validation of a change covers all metadata of the changed object once more.
+    ObjectAgain,
+    /// The same twice: as if the object was new, and as a change, which begins as if it was.
+    ObjectTwice,
+}
+
 /// What the server does with objects of one kind. Functions that a kind does not need are left out.
 #[derive(Clone, Copy)]
 pub(crate) struct Strategy {
     /// `Pod`.
     pub(crate) kind: &'static str,
+    /// What is otherwise than with most kinds.
+    pub(crate) habits: &'static [Habit],
     /// Fills in what a client may leave out, in objects of the version given (`v1`).
     pub(crate) default: Option<fn(&str, &mut Value)>,
     /// Brings a new object into the form that is stored: what clients may not set goes, what the server sets comes.
@@ -72,6 +118,12 @@ pub(crate) struct Strategy {
     pub(crate) prepare_status: Option<fn(&mut Value, &Value, &Clock)>,
     /// As `prepare_update`, for an object whose approval was written.
     pub(crate) prepare_approval: Option<fn(&mut Value, &Value, &Clock)>,
+    /// As `prepare_update`, for an object whose own list of finalizers was written.
+    pub(crate) prepare_finalize: Option<fn(&mut Value)>,
+    /// Marks what DELETE marks beside the common metadata.
+    pub(crate) mark_deleted: Option<fn(&mut Value, &Clock)>,
+    /// Whether something beside `metadata.finalizers` holds an object that is deleted.
+    pub(crate) is_held: Option<fn(&Value) -> bool>,
     /// How many seconds the deletion of the object takes, given how many were asked for; none where it is left out.
     pub(crate) grace_period: Option<fn(&Value, Option<i64>) -> i64>,
     /// What is read of a stored object that is not stored.
@@ -90,6 +142,8 @@ pub(crate) struct Strategy {
     pub(crate) validate_update: Option<fn(&Value, &Value, &mut FieldErrors)>,
     /// What is wrong with a new status, given the new and the old object.
     pub(crate) validate_status: Option<fn(&Value, &Value, &mut FieldErrors)>,
+    /// What those find who compile the object, given the one that it replaces. They look at its metadata, too.
+    pub(crate) compile: Option<Compile>,
     /// Whether a change is validated as if the object was new, before its metadata and the change are looked at.
     pub(crate) judged_as_new: bool,
     /// Warnings about an accepted object, given the new and, for a change, the old one.
@@ -109,12 +163,16 @@ impl Strategy {
     /// A kind of which nothing is known beyond its schema.
     pub(crate) const PLAIN: Self = Self {
         kind: "",
+        habits: &[],
         default: None,
         prepare_create: None,
         stamp: None,
         prepare_update: None,
         prepare_status: None,
         prepare_approval: None,
+        prepare_finalize: None,
+        mark_deleted: None,
+        is_held: None,
         grace_period: None,
         reading: None,
         unowned: &[],
@@ -123,6 +181,7 @@ impl Strategy {
         validate_create: None,
         validate_update: None,
         validate_status: None,
+        compile: None,
         judged_as_new: false,
         warnings: None,
     };
@@ -168,6 +227,7 @@ const GROUPS: &[Group] = &[
     ("", core::KINDS),
     ("", events::CORE),
     ("admissionregistration.k8s.io", admissionregistration::KINDS),
+    ("apiextensions.k8s.io", apiextensions::KINDS),
     ("apiregistration.k8s.io", apiregistration::KINDS),
     ("apps", apps::KINDS),
     ("autoscaling", autoscaling::KINDS),
@@ -193,6 +253,11 @@ pub(crate) fn strategy(info: &ResourceInfo) -> Option<&'static Strategy> {
     }
     let groups = GROUPS.iter().filter(|(group, _)| *group == info.group);
     groups.flat_map(|(_, kinds)| *kinds).find(|strategy| strategy.kind == info.kind)
+}
+
+/// Whether that is so of the objects of a kind.
+pub(crate) fn has(info: &ResourceInfo, habit: Habit) -> bool {
+    strategy(info).is_some_and(|strategy| strategy.habits.contains(&habit))
 }
 
 #[cfg(test)]

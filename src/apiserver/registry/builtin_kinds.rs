@@ -3,6 +3,8 @@
 
 use std::sync::{Arc, LazyLock};
 
+use admit_apimachinery::go;
+use admit_apimachinery::suggest::{did_you_mean, nearest};
 use admit_policy::{Builtins, GroupVersionKind, Prepared, Reason, Status, StrategicError, Unmade, crd};
 use serde_json::Value;
 
@@ -33,6 +35,51 @@ static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(buil
 /// The built-in kinds, as the embedded server knows them.
 #[derive(Clone, Copy, Debug)]
 pub struct BuiltinKinds;
+
+impl BuiltinKinds {
+    /// Why a cluster knows no such kind, in the words of its clients, with what was meant where a name is near: of groups
+    /// of Kubernetes itself, and of names that no other group can have. None for kinds that are served, and for groups of
+    /// others.
+    ///
+    /// ```
+    /// use admit_apiserver::BuiltinKinds;
+    ///
+    /// assert_eq!(
+    ///     BuiltinKinds.unknown("apps/v1", "Deploymnet").unwrap(),
+    ///     "no matches for kind \"Deploymnet\" in version \"apps/v1\"; did you mean `Deployment`?"
+    /// );
+    /// assert!(BuiltinKinds.unknown("v1", "Deployment").unwrap().ends_with("did you mean `apps/v1`?"));
+    /// assert_eq!(BuiltinKinds.unknown("apps/v1", "Deployment"), None);
+    /// assert_eq!(BuiltinKinds.unknown("example.dev/v1", "Deploymnet"), None);
+    /// ```
+    #[must_use]
+    pub fn unknown(self, api_version: &str, kind: &str) -> Option<String> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let is_known = |kind: &str| tables().kind(group, version, kind).is_some();
+        if is_known(kind) || kind.strip_suffix("List").is_some_and(is_known) {
+            return None;
+        }
+        let rows = || TABLE.rows().iter();
+        let elsewhere = rows().find(|row| row.kind == kind).map(|row| row.api_version());
+        let is_ours = rows().any(|row| row.group == group);
+        // Groups of definitions are domains, and so none of theirs.
+        let is_nobodys = !group.contains('.');
+        let is_slip = || {
+            let home = rows().find(|row| row.kind == kind).map(|row| row.group.as_str());
+            home.is_some_and(|home| nearest(group, [home]).is_some())
+        };
+        if !is_ours && !is_nobodys && !is_slip() {
+            return None;
+        }
+        let in_group = rows().filter(|row| row.group == group && row.version == version);
+        let meant = elsewhere
+            .or_else(|| nearest(kind, in_group.map(|row| row.kind.as_str())).map(str::to_owned))
+            .or_else(|| nearest(kind, rows().map(|row| row.kind.as_str())).map(str::to_owned));
+        let meant = meant.map(|meant| format!("; {}", did_you_mean(Some(&meant)))).unwrap_or_default();
+        let (kind, version) = (go::quote(kind), go::quote(api_version));
+        Some(format!("no matches for kind {kind} in version {version}{meant}"))
+    }
+}
 
 impl Builtins for BuiltinKinds {
     fn applied(&self, manifest: &Value, live: &Value, last: &Value) -> Option<Value> {

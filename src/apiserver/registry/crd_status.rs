@@ -7,8 +7,8 @@ use admit_policy::crd::{Approval, Definition};
 use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 
-use super::crds::{condition, set_condition};
 use crate::clock::Clock;
+use crate::kinds::apiextensions::custom_resource_definition::{condition, set_condition};
 
 /// The definition with the status that a server gives it beside `all`, the definitions of every group, itself among them.
 pub(super) fn settled<'d>(definition: &Value, all: impl Iterator<Item = &'d Value>, clock: &Clock) -> Value {

@@ -9,6 +9,7 @@ use super::{Answer, Registry, kinds};
 use crate::admission::Review;
 use crate::call::{Call, DeleteOptions, ListOptions, Propagation};
 use crate::conversion::Conversions;
+use crate::kinds::{Habit, has};
 use crate::status::{Refusal, deleted};
 use crate::store::{Expect, StoreError, Stored};
 use crate::{interrupt, object};
@@ -90,7 +91,7 @@ impl Registry {
                 object::set_meta(&mut last, "resourceVersion", Some(revision.into()));
                 self.after_delete(call, &removed.object).await;
             }
-            return Ok(if kinds::answers_deleted_object(&call.info) {
+            return Ok(if has(&call.info, Habit::AnswersDeleted) {
                 Answered::Shown(last.into())
             } else {
                 Answered::Told(deleted(&call.info, name, object::uid(&last)))
@@ -181,10 +182,10 @@ fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> i64 {
         return grace;
     }
     let held = grace > 0 || !object::finalizers(object).is_empty() || kinds::is_held(&call.info, object);
-    if held || kinds::is_graceful(&call.info) {
+    if held || has(&call.info, Habit::Graceful) {
         let at = call.clock.now().saturating_add(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MAX);
         object::set_meta(object, "deletionTimestamp", Some(object::seconds(at).into()));
-        if kinds::tells_grace(&call.info) {
+        if !has(&call.info, Habit::HidesGrace) {
             object::set_meta(object, "deletionGracePeriodSeconds", Some(grace.into()));
         }
         if object::generation(object) > 0 {
@@ -212,22 +213,22 @@ fn shortened(object: &mut Value, grace: i64) -> i64 {
 /// The finalizers by which the garbage collector is told what to do with dependents.
 fn finalizers(call: &Call, object: &mut Value, propagation: Option<Propagation>) {
     let current: Vec<String> = object::finalizers(object).into_iter().map(str::to_owned).collect();
-    let has = |name: &str| current.iter().any(|finalizer| finalizer == name);
-    let wanted = match propagation.filter(|_| kinds::is_collected(&call.info)) {
+    let holds = |name: &str| current.iter().any(|finalizer| finalizer == name);
+    let wanted = match propagation.filter(|_| !has(&call.info, Habit::Uncollected)) {
         Some(Propagation::Orphan) => Some(ORPHAN),
         Some(Propagation::Foreground) => Some(FOREGROUND),
         Some(Propagation::Background) => None,
-        None if !kinds::is_collected(&call.info) => None,
-        None if has(ORPHAN) => Some(ORPHAN),
-        None if has(FOREGROUND) => Some(FOREGROUND),
-        None => kinds::orphans_by_default(&call.info).then_some(ORPHAN),
+        None if has(&call.info, Habit::Uncollected) => None,
+        None if holds(ORPHAN) => Some(ORPHAN),
+        None if holds(FOREGROUND) => Some(FOREGROUND),
+        None => has(&call.info, Habit::OrphansByDefault).then_some(ORPHAN),
     };
     let mut next: Vec<String> = current
         .iter()
         .filter(|name| (*name != ORPHAN && *name != FOREGROUND) || wanted == Some(name.as_str()))
         .cloned()
         .collect();
-    if let Some(wanted) = wanted.filter(|wanted| !has(wanted)) {
+    if let Some(wanted) = wanted.filter(|wanted| !holds(wanted)) {
         next.push(wanted.to_owned());
     }
     if next != current {

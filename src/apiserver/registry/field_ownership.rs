@@ -12,14 +12,14 @@ use crate::builtin::tables;
 use crate::call::{Call, WriteOptions};
 use crate::conversion::{Conversions, Webhook};
 use crate::emptied::Place;
-use crate::kinds::strategy;
+use crate::kinds::{Habit, has, strategy};
 use crate::managed_fields::path::{Element, FieldSet};
 use crate::managed_fields::scale::Replicas;
 use crate::managed_fields::schema::{Schema, builtin};
 use crate::managed_fields::typed::Typing;
 use crate::managed_fields::{ApplyError, TooHeavy, Versions, Writer};
 use crate::object;
-use crate::resources::{ResourceInfo, Subresource};
+use crate::resources::{self, OwnKind, ResourceInfo, Subresource};
 use crate::served::{CustomVersion, ScalePaths, Served};
 use crate::status::Refusal;
 
@@ -261,7 +261,7 @@ impl Versions for Scope {
     }
 }
 
-const SCALE: Rowless = Rowless { group: "autoscaling", version: "v1", kind: "Scale" };
+const SCALE: Rowless = Rowless::of(resources::SCALE);
 
 /// A built-in kind that is sent and answered, and has no row: it has one version.
 #[derive(Clone, Copy, Debug)]
@@ -272,6 +272,10 @@ pub(super) struct Rowless {
 }
 
 impl Rowless {
+    const fn of((group, version, kind): OwnKind) -> Self {
+        Self { group, version, kind }
+    }
+
     pub(super) fn api_version(&self) -> String {
         format!("{}/{}", self.group, self.version)
     }
@@ -326,7 +330,7 @@ impl Versions for Rowless {
 /// # Errors
 /// 413 for one that is too large with them.
 pub(super) fn track_request(call: &Call, request: &mut Value, options: &WriteOptions) -> Result<(), Refusal> {
-    let kind = Rowless { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
+    let kind = Rowless::of(resources::TOKEN_REQUEST);
     let empty = kind.empty(&kind.api_version());
     kind.write(call, Subresource::Token, options, |writer| writer.updated(&empty, request)).map_err(too_heavy)
 }
@@ -357,13 +361,13 @@ fn unownable(call: &Call) -> Vec<Vec<Element>> {
                 kept => vec![field("metadata"), field(kept)],
             });
             let mut paths: Vec<Vec<Element>> = kept.collect();
-            if kinds::disowns_metadata(&call.info) {
+            if has(&call.info, Habit::DisownsMetadata) {
                 paths.push(vec![field("metadata")]);
             }
             paths.push(vec![field("spec")]);
             paths
         }
-        None | Some(Subresource::Approval) if kinds::disowns_all(&call.info) => {
+        None | Some(Subresource::Approval) if has(&call.info, Habit::DisownsAll) => {
             vec![vec![field("spec")], vec![field("status")]]
         }
         Some(Subresource::Finalize) => vec![vec![field("status")]],

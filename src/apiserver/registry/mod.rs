@@ -54,7 +54,7 @@ use self::allotments::Allotments;
 use self::from_files::FromFiles;
 use self::garbage_collector::Collector;
 use self::quotas::Quotas;
-use crate::admission::Admission;
+use crate::admission::{Admission, SERVICE_ACCOUNTS, quota};
 use crate::authorization::Authorization;
 use crate::clock::Clock;
 use crate::conversion::Counts;
@@ -116,7 +116,7 @@ impl Registry {
         let plugins = admission.plugins();
         let asked = |name: &str| match &controllers {
             Some(asked) => asked.runs(name),
-            None => plugins.is_enabled("ServiceAccount"),
+            None => plugins.is_enabled(SERVICE_ACCOUNTS),
         };
         Self {
             store,
@@ -126,7 +126,7 @@ impl Registry {
                 asked(housekeeping::ACCOUNTS),
                 root_ca.filter(|_| asked(housekeeping::ROOT_CA)),
             ),
-            quotas: Quotas::new(plugins.is_enabled("ResourceQuota")),
+            quotas: Quotas::new(plugins.is_enabled(quota::PLUGIN)),
             allotments: Allotments::new(network),
             admission,
             authorization,

@@ -20,6 +20,7 @@ use crate::codec::{self, Unread, recheck};
 use crate::object;
 use crate::patch::strategic::{self, PatchError};
 use crate::patch::touched;
+use crate::resources::SCALE;
 use crate::status::{Cause, Refusal, shown};
 
 /// More operations in one JSON patch are refused.
@@ -67,9 +68,8 @@ impl Registry {
             let patch = read_once.get_or_init(|| read(format, body)).as_ref().map_err(Clone::clone)?;
             if let Some(paths) = call.scale() {
                 let patched = patch.apply(call, paths.managed_scale_of(live, &replicas))?;
-                let scale = tables()
-                    .kind("autoscaling", "v1", "Scale")
-                    .map(|id| decode(tables(), id, patched.clone()));
+                let scale =
+                    tables().kind(SCALE.0, SCALE.1, SCALE.2).map(|id| decode(tables(), id, patched.clone()));
                 return match scale {
                     Some(Err(why)) => Err(refused(&patched, &why.to_string())),
                     _ => Ok(paths.with_scale(live, &patched)),
@@ -153,7 +153,7 @@ impl Patch {
             Parsed::Strategic(patch) => {
                 let info = &call.info;
                 let kind = if call.scale().is_some() {
-                    tables().kind("autoscaling", "v1", "Scale")
+                    tables().kind(SCALE.0, SCALE.1, SCALE.2)
                 } else {
                     tables().kind(&info.group, &info.version, &info.kind)
                 };

@@ -14,7 +14,7 @@ use crate::admission::Review;
 use crate::call::{Call, DeleteOptions, ListOptions, Query, WriteOptions};
 use crate::clock::Clock;
 use crate::object;
-use crate::resources::Subresource;
+use crate::resources::{BINDING, EVICTION, Subresource};
 use crate::status::{Cause, Refusal};
 
 /// A budget whose pods were evicted counts as taken until its controller has counted again, at most for so many pods.
@@ -34,7 +34,7 @@ impl Registry {
         binding: &Value,
         options: &WriteOptions,
     ) -> Result<Value, Refusal> {
-        named_alike(name, binding, "Binding")?;
+        named_alike(name, binding, BINDING.2)?;
         let review = Review::create(asked, name, binding, options.dry_run, options.to_value());
         let changed = self.mutate(&review).await?;
         let binding = changed.as_ref().map_or(binding, |changed| &changed.object);
@@ -69,7 +69,7 @@ impl Registry {
         eviction: Value,
         options: &WriteOptions,
     ) -> Result<Value, Refusal> {
-        named_alike(name, &eviction, "Eviction")?;
+        named_alike(name, &eviction, EVICTION.2)?;
         let main = call.on(None);
         let pod = self.get_builtin(&main, name)?;
         let eviction = self.admitted(call, name, eviction, options).await?;

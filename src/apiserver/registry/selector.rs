@@ -3,6 +3,7 @@
 use admit_apimachinery::selector::{FieldTerm, LabelSelector, field_terms};
 use serde_json::Value;
 
+use crate::kinds::{Habit, has};
 use crate::resources::{ResourceInfo, Scope};
 use crate::status::Refusal;
 use crate::store::Packed;
@@ -109,8 +110,9 @@ fn unknown_field(info: &ResourceInfo, path: &str) -> Refusal {
             "\"{path}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
         ));
     }
-    Refusal::bad_request(match info.kind.as_str() {
-        "Job" => format!("field label \"{path}\" not supported for Job"),
-        _ => format!("field label not supported: {path}"),
+    Refusal::bad_request(if has(info, Habit::NamedByFieldLabels) {
+        format!("field label \"{path}\" not supported for {}", info.kind)
+    } else {
+        format!("field label not supported: {path}")
     })
 }

@@ -40,7 +40,7 @@ fn seen(call: &Call, mut view: Value) -> Result<Value, ConversionError> {
         view = arranged(&call.info, view);
     }
     if is_regarding(&call.info) {
-        view = canonical(&call.info.group, regarding_event(&view));
+        view = canonical(&call.info.group, &call.info, regarding_event(&view));
     }
     if is_older_autoscaler(&call.info) {
         view = autoscalers::to_v1(&view);
@@ -91,7 +91,7 @@ pub(super) fn incoming(call: &Call, mut object: Value) -> Result<Value, Conversi
         custom.to_stored(&mut object, &info.storage_version)?;
     }
     if is_regarding(info) {
-        object = canonical("", core_event(&object));
+        object = canonical(info.internal_group(), info, core_event(&object));
     }
     if is_older_autoscaler(info) {
         object = autoscalers::to_v2(&object);
@@ -138,9 +138,9 @@ pub(super) fn converted(from: &ResourceInfo, to: &ResourceInfo, object: &Value) 
     let mut view = object.clone();
     if is_regarding(from) != is_regarding(to) {
         view = if is_regarding(to) {
-            canonical(&to.group, regarding_event(object))
+            canonical(&to.group, to, regarding_event(object))
         } else {
-            canonical(&to.group, core_event(object))
+            canonical(&to.group, to, core_event(object))
         };
     }
     match (is_older_autoscaler(from), is_older_autoscaler(to)) {
@@ -172,8 +172,8 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
 ];
 
 /// With the fields that this shape always shows, and without those that it shows only when they say something.
-fn canonical(group: &str, event: Value) -> Value {
-    match tables().kind(group, "v1", "Event") {
+fn canonical(group: &str, info: &ResourceInfo, event: Value) -> Value {
+    match tables().kind(group, &info.version, &info.kind) {
         Some(id) => rewritten(tables(), id, event),
         None => event,
     }

@@ -11,7 +11,7 @@ use super::field_ownership::track_request;
 use crate::authentication::{Binding, Issued, Issuer, Lifetime};
 use crate::call::{Call, WriteOptions};
 use crate::object;
-use crate::resources::ResourceInfo;
+use crate::resources::{ResourceInfo, TOKEN_REQUEST};
 use crate::status::{Cause, Refusal};
 
 const GROUP: &str = "authentication.k8s.io";
@@ -154,5 +154,5 @@ fn lifetime(asked: &Value) -> Result<i64, Refusal> {
         return Ok(seconds);
     };
     let cause = Cause::invalid("spec.expirationSeconds", given, why);
-    Err(Refusal::invalid_kind(GROUP, "TokenRequest", "", vec![cause]))
+    Err(Refusal::invalid_kind(GROUP, TOKEN_REQUEST.2, "", vec![cause]))
 }

@@ -14,6 +14,7 @@ use super::{Answer, Registry, kinds, reset_fields, storage_version};
 use crate::admission::Review;
 use crate::call::{Call, WriteOptions};
 use crate::conversion::version_of;
+use crate::kinds::{Habit, has};
 use crate::object;
 use crate::resources::Subresource;
 use crate::status::{Cause, Refusal};
@@ -46,7 +47,7 @@ impl Registry {
     ) -> Result<Answer, Refusal> {
         belongs_to_path(call, &mut object)?;
         named(&object, name)?;
-        if self.store.latest(&call.key(name)).is_none() && kinds::created_by_update(&call.info) {
+        if self.store.latest(&call.key(name)).is_none() && has(&call.info, Habit::CreatedByUpdate) {
             return self.create(call, object, options).await;
         }
         let wanted = UpdatedObject::new(object);

@@ -52,6 +52,7 @@ fn row_of(line: &str, group: &str, version: &str) -> Option<ResourceInfo> {
         group: group.to_owned(),
         version: version.to_owned(),
         storage_version: version.to_owned(),
+        first_stored: String::new(),
         kind: kind.to_owned(),
         list_kind: format!("{kind}List"),
         plural: plural.to_owned(),
@@ -83,10 +84,14 @@ fn row_of(line: &str, group: &str, version: &str) -> Option<ResourceInfo> {
             "verbs" => row.verbs = list(value),
             "key" => value.clone_into(&mut row.storage_key),
             "stored" => value.clone_into(&mut row.storage_version),
+            "first" => value.clone_into(&mut row.first_stored),
             "fields" => row.selectable_fields = list(value),
             "deprecated" => row.deprecation = Some(deprecation(&row, value)),
             _ => return None,
         }
+    }
+    if row.first_stored.is_empty() {
+        row.first_stored = format!("{group}/{}", row.storage_version);
     }
     Some(row)
 }

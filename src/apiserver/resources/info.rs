@@ -4,6 +4,18 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+/// Group, version and kind of what has no row, because it is only sent or answered.
+pub(crate) type OwnKind = (&'static str, &'static str, &'static str);
+
+/// How many replicas there should be of an object of any kind.
+pub(crate) const SCALE: OwnKind = ("autoscaling", "v1", "Scale");
+/// A token for a service account.
+pub(crate) const TOKEN_REQUEST: OwnKind = ("authentication.k8s.io", "v1", "TokenRequest");
+/// The deletion of a pod, if its budget allows it.
+pub(crate) const EVICTION: OwnKind = ("policy", "v1", "Eviction");
+/// The node of a pod.
+pub(crate) const BINDING: OwnKind = ("", "v1", "Binding");
+
 /// Whether objects of a resource live in a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
@@ -88,12 +100,12 @@ impl Subresource {
     /// Group, version and kind of what is sent to it, where that is not the resource's own kind. Kinds of the core group
     /// have neither group nor version.
     #[must_use]
-    pub fn own_kind(self, of: &ResourceInfo) -> Option<(&'static str, &'static str, &'static str)> {
+    pub(crate) fn own_kind(self, of: &ResourceInfo) -> Option<OwnKind> {
         match self {
-            Self::Scale => Some(("autoscaling", "v1", "Scale")),
-            Self::Token => Some(("authentication.k8s.io", "v1", "TokenRequest")),
-            Self::Eviction => Some(("policy", "v1", "Eviction")),
-            Self::Binding => Some(("", "", "Binding")),
+            Self::Scale => Some(SCALE),
+            Self::Token => Some(TOKEN_REQUEST),
+            Self::Eviction => Some(EVICTION),
+            Self::Binding => Some(("", "", BINDING.2)),
             Self::Exec => Some(("", "", "PodExecOptions")),
             Self::Attach => Some(("", "", "PodAttachOptions")),
             Self::PortForward => Some(("", "", "PodPortForwardOptions")),
@@ -159,6 +171,9 @@ pub struct ResourceInfo {
     pub version: String,
     /// The version that objects are stored in, from which discovery's storage version hash is made.
     pub storage_version: String,
+    /// `GROUP/VERSION` that the hash of the storage version is made of: the first one that the kind was stored in, and
+    /// the group of the form that the server itself works with.
+    pub first_stored: String,
     pub kind: String,
     pub list_kind: String,
     pub plural: String,
@@ -213,6 +228,12 @@ impl ResourceInfo {
             None | Some("") => "core",
             Some(group) => group,
         }
+    }
+
+    /// The group of the form that the server itself works with, which errors name.
+    #[must_use]
+    pub(crate) fn internal_group(&self) -> &str {
+        self.first_stored.rsplit_once('/').map_or(self.group.as_str(), |(group, _)| group)
     }
 
     /// Whether a write of the status leaves this field of the metadata as it is.

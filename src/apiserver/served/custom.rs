@@ -139,15 +139,6 @@ impl From<ConversionError> for Refusal {
     }
 }
 
-/// What is wrong with a definition, or with its change.
-pub(crate) fn definition_causes(definition: &Value, old: Option<&Value>) -> Causes {
-    let compiled = match old {
-        None => CompiledCrd::compile(definition),
-        Some(old) => CompiledCrd::compile_update(definition, old),
-    };
-    compiled.err().map(|errors| causes(&errors)).unwrap_or_default()
-}
-
 /// The compiled definition. A stored one that does not compile was accepted by other rules than today's.
 pub(crate) fn compiled(definition: &Value) -> Option<CompiledCrd> {
     match CompiledCrd::compile(definition) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use admit_policy::crd::CompiledCrd;
 
-pub(crate) use self::custom::{CustomKind, CustomVersion, compiled, definition_causes};
+pub(crate) use self::custom::{CustomKind, CustomVersion, compiled};
 pub(crate) use self::scale::ScalePaths;
 
 use crate::resources::{ResourceInfo, ResourceTable, builtin_rows};

@@ -269,9 +269,7 @@ impl Refusal {
 
     #[must_use]
     pub(crate) fn invalid(info: &ResourceInfo, name: &str, causes: impl Into<Causes>) -> Self {
-        // Events of either group are events of the core group to whoever validates them.
-        let group = if info.builtin && info.kind == "Event" { "" } else { info.group.as_str() };
-        Self::invalid_kind(group, &info.kind, name, causes)
+        Self::invalid_kind(info.internal_group(), &info.kind, name, causes)
     }
 
     /// `Widget.example.dev "name" is invalid: …`; an empty kind is printed as Kubernetes prints it, as nothing.

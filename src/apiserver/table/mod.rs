@@ -19,7 +19,7 @@ pub(crate) use self::builtin::selector_text;
 use self::jsonpath::{Budget, JsonPath};
 use crate::builtin::{decode, tables};
 use crate::interrupt;
-use crate::resources::{PrinterColumn, ResourceInfo};
+use crate::resources::{PrinterColumn, ResourceInfo, SCALE};
 
 /// Which part of the object each row includes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,8 +90,8 @@ enum Printer<'a> {
 impl<'a> Printer<'a> {
     fn of(info: &'a ResourceInfo, value: &Value) -> Self {
         // A subresource of many kinds.
-        if value.get("kind").is_some_and(|kind| kind == "Scale") {
-            return builtin::kind("autoscaling", "Scale").map_or(Self::Plain, Self::Builtin);
+        if value.get("kind").is_some_and(|kind| kind == SCALE.2) {
+            return builtin::kind(SCALE.0, SCALE.2).map_or(Self::Plain, Self::Builtin);
         }
         if info.builtin {
             return builtin::kind(&info.group, &info.kind).map_or(Self::Plain, Self::Builtin);

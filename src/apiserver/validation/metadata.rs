@@ -39,7 +39,7 @@ fn names(info: &ResourceInfo, object: &Value) -> Causes {
     let own = strategy(info).and_then(|strategy| strategy.name);
     let problems = |name: &str, prefix: bool| match own {
         Some(rule) => rule(object, name, prefix),
-        None => rule_for(info).problems(name, prefix),
+        None => NameRule::Subdomain.problems(name, prefix),
     };
     let mut causes = Causes::default();
     let generate_name = object::meta_str(object, "generateName");
@@ -64,14 +64,6 @@ pub(crate) fn path_segment(object: &Value) -> Causes {
     let name = object::name(object);
     let problems = NameRule::PathSegment.problems(name, false);
     problems.iter().map(|problem| Cause::invalid("metadata.name", &name.into(), problem)).collect()
-}
-
-fn rule_for(info: &ResourceInfo) -> NameRule {
-    match (info.group.as_str(), info.kind.as_str()) {
-        ("", "Namespace") | ("apps", "StatefulSet") => NameRule::Label,
-        ("rbac.authorization.k8s.io", _) | ("", "Event") | ("policy", _) => NameRule::PathSegment,
-        _ => NameRule::Subdomain,
-    }
 }
 
 /// The errors in the labels, as whole messages.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::interrupt;
 use crate::kinds::shared::texts::{NOT_QUALIFIED, is_bare};
-use crate::kinds::strategy;
+use crate::kinds::{Habit, has, strategy};
 use crate::resources::ResourceInfo;
 use crate::status::{Cause, Causes};
 
@@ -37,7 +37,7 @@ pub(crate) fn before_change(info: &ResourceInfo, object: &Value) -> Causes {
 
 /// Kinds that go back to the first groups demand a domain in the names of finalizers; others only advise it.
 fn checks_finalizers(info: &ResourceInfo) -> bool {
-    matches!(info.group.as_str(), "" | "apps" | "batch" | "policy") && info.kind != "Event"
+    matches!(info.group.as_str(), "" | "apps" | "batch" | "policy") && !has(info, Habit::JudgedApart)
 }
 
 fn finalizers(object: &Value) -> Causes {

@@ -1,6 +1,7 @@
 //! The inputs of `check` and `explain` (new objects, old objects, policies), and how the objects are submitted to the
 //! policies.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -111,10 +112,18 @@ impl InputArgs {
         let (mut new, mut old) = (Store::new(), Store::new());
         let progress = Progress::of(None, "objects read:");
         let mut misnamed = Vec::new();
+        let mut unknown: BTreeMap<(String, String), String> = BTreeMap::new();
         let mut take = |document: Document| {
             progress.step();
             let mistake = apply::misnamed(&document.value);
             misnamed.extend(mistake.map(|mistake| document.mistake(mistake.to_string())));
+            let GroupVersionKind { group, kind, .. } = GroupVersionKind::of(&document.value);
+            let version = document.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+            if let Some(why) =
+                BuiltinKinds.unknown(version, &kind).filter(|_| !kind.is_empty() && !version.is_empty())
+            {
+                unknown.entry((group, kind)).or_insert_with(|| document.mistake(why).to_string());
+            }
             new.add(document)
         };
         let beside = load::each_document(&self.filenames, &mut take).map_err(unreadable)?;
@@ -131,7 +140,14 @@ impl InputArgs {
             return Err(Fault::usage(format!("there are no manifests in {}", paths.join(", "))));
         }
         let unread = beside.unread.into_iter().chain(beside_old.unread).collect();
-        Ok(Inputs { unread, ..self.inputs(&policies, new, old, Store::new())? })
+        let inputs = self.inputs(&policies, new, old, Store::new())?;
+        let definitions = inputs.set.documents().crds();
+        let is_defined = |(group, kind): &(String, String)| {
+            let mut all = definitions.iter().map(|definition| definition.definition());
+            all.any(|of| of.group == *group && of.names.kind == *kind)
+        };
+        unknown.iter().filter(|(kind, _)| !is_defined(kind)).for_each(|(_, why)| process::warn(why));
+        Ok(Inputs { unread, ..inputs })
     }
 
     /// The objects of the cluster that `kubeconfig` names, as far as the policies speak of them.

@@ -6,12 +6,10 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use admit_apiserver::client_verifier;
+use admit_apiserver::{Tls, client_verifier};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::NoClientAuth;
-use rustls::server::danger::ClientCertVerifier;
 use time::OffsetDateTime;
 
 use super::flags::Given;
@@ -61,13 +59,14 @@ impl ServingPair {
     ///
     /// # Errors
     /// For a pair that is none, and a file without certificates.
-    pub(super) fn config(&self, given: &Given) -> Result<ServerConfig, Fault> {
+    pub(super) fn config(&self, given: &Given) -> Result<Tls, Fault> {
         let flag = "client-ca-file";
-        let clients: Arc<dyn ClientCertVerifier> = match given.path(flag) {
-            None => Arc::new(NoClientAuth),
+        let clients = match given.path(flag) {
+            None => None,
             Some(path) => {
                 let authorities = text(flag, &path)?;
-                client_verifier(authorities.as_bytes()).map_err(|error| wrong(flag, &path, &error))?
+                let clients = client_verifier(authorities.as_bytes());
+                Some(clients.map_err(|error| wrong(flag, &path, &error))?)
             }
         };
         let unusable = |error: &dyn std::fmt::Display| {
@@ -75,12 +74,14 @@ impl ServingPair {
         };
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(self.certificate.as_bytes()).collect();
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(|error| unusable(&error))?;
-        ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| unusable(&error))?
-            .with_client_cert_verifier(clients)
-            .with_single_cert(chain.map_err(|error| unusable(&error))?, key)
-            .map_err(|error| unusable(&error))
+        let chain = chain.map_err(|error| unusable(&error))?;
+        let builder = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
+        let builder = builder.with_safe_default_protocol_versions().map_err(|error| unusable(&error))?;
+        let tls = match clients {
+            None => builder.with_no_client_auth().with_single_cert(chain, key).map(Tls::from),
+            Some(clients) => Tls::asking(builder, clients, chain, key),
+        };
+        tls.map_err(|error| unusable(&error))
     }
 }
 

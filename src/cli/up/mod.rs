@@ -8,6 +8,7 @@ mod audit;
 mod files;
 mod in_force;
 mod plugins;
+mod tls;
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -384,7 +385,7 @@ fn start_api_server(
             .to_vec();
     names.push(local(&listener)?.ip().to_string());
     let leaf = authority.issue_server(&names, OffsetDateTime::now_utc()).map_err(Fault::internal)?;
-    let tls = server_config(&leaf, Some(authority.certificate_pem())).map_err(Fault::internal)?;
+    let tls = tls::of_api_server(&leaf, authority)?;
     let (serving, stopped) = (server.clone(), stop.clone());
     parts.part("api server", async move {
         serving.serve(listener, tls, stopped.cancelled_owned()).await.map_err(Fault::internal)

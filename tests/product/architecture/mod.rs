@@ -3,6 +3,7 @@
 
 mod graph;
 mod heads;
+mod kinds;
 mod paths;
 mod picture;
 mod sizes;

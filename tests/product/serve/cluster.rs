@@ -179,6 +179,12 @@ async fn changes(client: &KubeClient, serving: &Serving, trusted: &str) {
         }),
     )
     .await;
+    let in_force = serving.until("/policies", |text| text.contains(r#""name":"limited""#)).await;
+    let in_force: Value = serde_json::from_str(&in_force).unwrap();
+    assert_eq!(
+        in_force["mutatingPolicies"],
+        json!([{"name": "limited", "failurePolicy": "Fail", "bindings": [{"name": "limited"}]}])
+    );
     let mut webhook = Client::connect(serving.webhook, &tls(trusted, None, &[&TLS13])).await.unwrap();
     let mut until_patched = async |wanted: bool| {
         let asking = async {

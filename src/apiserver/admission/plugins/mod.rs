@@ -15,6 +15,7 @@ mod default_classes;
 mod default_toleration_seconds;
 mod limit_ranger;
 mod namespace_lifecycle;
+mod node_features;
 mod pod_resize;
 mod pod_security;
 mod pod_topology_labels;
@@ -38,6 +39,9 @@ pub use self::selection::{AdmissionPlugins, PluginError};
 pub(super) use self::selection::{
     MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS,
 };
+
+/// The name of the plugin that wants each pod to have a service account.
+pub(crate) const SERVICE_ACCOUNTS: &str = service_account::PLUGIN.name;
 
 type Mutate = fn(&mut Request<'_>) -> Result<(), Refusal>;
 type Validate = fn(&Request<'_>) -> Result<(), Refusal>;
@@ -68,5 +72,6 @@ pub(super) const CHAIN: &[Plugin] = &[
     certificates::SUBJECT,
     default_classes::INGRESS,
     pod_topology_labels::PLUGIN,
+    node_features::PLUGIN,
     pod_resize::PLUGIN,
 ];

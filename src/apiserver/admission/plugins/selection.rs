@@ -5,19 +5,19 @@ use std::fmt;
 
 use admit_apimachinery::go;
 
-use super::{CHAIN, Plugin, Request};
+use super::{CHAIN, Plugin, Request, resource_quota};
 use crate::status::Refusal;
 
 /// Plugins that are on by default and whose place is in other modules.
 const ELSEWHERE: [&str; 5] =
-    [MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS, "ResourceQuota"];
+    [MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS, resource_quota::PLUGIN];
 pub(in crate::admission) const MUTATING_POLICIES: &str = "MutatingAdmissionPolicy";
 pub(in crate::admission) const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
 pub(in crate::admission) const VALIDATING_POLICIES: &str = "ValidatingAdmissionPolicy";
 pub(in crate::admission) const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 
-/// Names that kube-apiserver knows and this server does not run: it can only leave them off. Those of the second line are
-/// on in a cluster.
+/// Names that kube-apiserver knows and this server does not run: it can only leave them off. The last
+/// three are on in a cluster, and do nothing there unless features are turned on that are off by default in 1.36.
 const NOT_BUILT: &[&str] = &[
     "AlwaysAdmit",
     "AlwaysDeny",
@@ -34,7 +34,6 @@ const NOT_BUILT: &[&str] = &[
     "PodNodeSelector",
     "PodTolerationRestriction",
     "JobValidation",
-    "NodeDeclaredFeatureValidator",
     "PodGroupProtection",
     "PodGroupWorkloadExists",
 ];
@@ -182,7 +181,7 @@ mod tests {
         );
         assert!(
             unknown.contains(
-                "NamespaceLifecycle, PersistentVolumeClaimResize, PodResizeValidator, PodSecurity, PodTopologyLabels, Priority, "
+                "NamespaceLifecycle, NodeDeclaredFeatureValidator, PersistentVolumeClaimResize, PodResizeValidator, PodSecurity, PodTopologyLabels, Priority, "
             ),
             "{unknown}"
         );

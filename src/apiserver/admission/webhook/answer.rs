@@ -15,6 +15,8 @@ pub(super) struct Verdict {
     pub(super) warnings: Vec<String>,
     /// `response.status`: the reason of a refusal, in the webhook's words.
     pub(super) status: Option<Value>,
+    /// What it adds to the audit log, by its own names.
+    pub(super) audit_annotations: Vec<(String, String)>,
     /// Of a mutating webhook: how the object is to be changed.
     pub(super) patch: Option<json_patch::Patch>,
 }
@@ -76,10 +78,13 @@ pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, Call
             return Err(CallError(format!("unsupported patch type {}", go::quote(other))));
         }
     };
+    let annotations = response.get("auditAnnotations").and_then(Value::as_object).into_iter().flatten();
+    let annotations = annotations.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
     let warnings = response.get("warnings").and_then(Value::as_array);
     Ok(Verdict {
         allowed,
         warnings: warnings.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
+        audit_annotations: annotations.collect(),
         status: response.get("status").filter(|status| status.is_object()).cloned(),
         patch,
     })

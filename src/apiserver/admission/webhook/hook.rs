@@ -11,6 +11,8 @@ use crate::callout::Callee;
 
 #[derive(Debug)]
 pub(super) struct Hook {
+    /// The name of its configuration.
+    pub(super) configuration: String,
     webhook: Webhook,
     pub(super) callee: Callee,
 }
@@ -18,7 +20,7 @@ pub(super) struct Hook {
 impl Hook {
     /// Reads an element of `webhooks`. One that does not compile was written by other rules than today's and is passed
     /// over.
-    pub(super) fn read(kind: Kind, hook: &Value) -> Option<Self> {
+    pub(super) fn read(kind: Kind, configuration: &str, hook: &Value) -> Option<Self> {
         let webhook = Webhook::compile_stored(kind, hook)
             .map_err(|errors| {
                 let name = hook["name"].as_str().unwrap_or_default();
@@ -27,7 +29,7 @@ impl Hook {
             .ok()?;
         let timeout = Duration::from_secs(webhook.timeout_seconds.unsigned_abs());
         let callee = Callee::new(webhook.client.clone(), &webhook.ca_bundle, timeout);
-        Some(Self { callee, webhook })
+        Some(Self { configuration: configuration.to_owned(), callee, webhook })
     }
 
     pub(super) fn name(&self) -> &str {

@@ -1,5 +1,6 @@
 //! Stored webhook configurations: selects the webhooks to call for a write, and applies their answers.
 
+mod annotations;
 mod answer;
 mod hook;
 mod mutating;
@@ -20,9 +21,11 @@ use super::host::StoreHost;
 use super::{Cluster, Review};
 use crate::callout::{self, CalloutError};
 use crate::conversion::version_of;
+use crate::object;
 use crate::objects::Objects;
 use crate::status::Refusal;
 
+use self::annotations::Place;
 use self::answer::{Role, Verdict};
 use self::hook::Hook;
 
@@ -45,18 +48,20 @@ pub(super) async fn admit(cluster: &dyn Cluster, review: &Review<'_>) -> Result<
     let request = review.request()?;
     let concerned = || -> Result<Vec<_>, Refusal> {
         let host = review.host(cluster);
-        let concerned = hooks.iter().map(|hook| Ok((hook, concerns(hook, &request, &host, review)?)));
+        let concerned = hooks.iter().enumerate();
+        let concerned = concerned.map(|(at, hook)| Ok((at, hook, concerns(hook, &request, &host, review)?)));
         let concerned: Result<Vec<_>, Refusal> = concerned.collect();
-        Ok(concerned?.into_iter().filter_map(|(hook, matched)| Some((hook, matched?))).collect())
+        Ok(concerned?.into_iter().filter_map(|(at, hook, matched)| Some((at, hook, matched?))).collect())
     };
     let concerned = review.call.conversions.provide(cluster, concerned).await?;
     let outcomes = join_all(
-        concerned.iter().map(|(hook, matched)| ask(cluster, review, (hook, matched), Role::Validating)),
+        concerned.iter().map(|(_, hook, matched)| ask(cluster, review, (hook, matched), Role::Validating)),
     )
     .await;
     let mut refusal = None;
-    for ((hook, _), outcome) in concerned.iter().zip(outcomes) {
-        refusal = refusal.or(settle(hook, &outcome, review));
+    for ((at, hook, _), outcome) in concerned.iter().zip(outcomes) {
+        let place = Place { of: Kind::Validating, round: 0, at: *at };
+        refusal = refusal.or(settle((hook, place), &outcome, review));
     }
     refusal.map_or(Ok(()), Err)
 }
@@ -79,13 +84,14 @@ fn concerns<'r>(
 }
 
 /// What a webhook's outcome means for the write.
-fn settle(hook: &Hook, outcome: &Outcome, review: &Review<'_>) -> Option<Refusal> {
+fn settle((hook, place): (&Hook, Place), outcome: &Outcome, review: &Review<'_>) -> Option<Refusal> {
     match outcome {
         Outcome::Refused(refusal) => Some(refusal.clone()),
         Outcome::Answered(verdict) => {
             for warning in &verdict.warnings {
                 review.call.warnings.add(warning.as_str());
             }
+            review.call.warnings.annotate(annotations::of_answer(hook.name(), &verdict.audit_annotations));
             (!verdict.allowed).then(|| Refusal::denied_by_webhook(hook.name(), verdict.status.as_ref()))
         }
         Outcome::Failed(CallError(why)) => {
@@ -95,6 +101,7 @@ fn settle(hook: &Hook, outcome: &Outcome, review: &Review<'_>) -> Option<Refusal
                 FailurePolicy::Ignore => {
                     let why = why.get(..why.floor_char_boundary(LOGGED)).unwrap_or_default();
                     tracing::warn!(webhook = hook.name(), why, "a webhook that may fail failed");
+                    review.call.warnings.annotate([place.failed_open(hook.name())]);
                     None
                 }
             }
@@ -183,8 +190,9 @@ fn stored_hooks(objects: &dyn Objects, kind: Kind) -> Vec<Hook> {
     let mut collect = |kept: &crate::store::Kept| {
         // Every write looks at all of them.
         let object = kept.object.pinned();
+        let name = object::name(&object);
         let webhooks = object.get("webhooks").and_then(Value::as_array);
-        hooks.extend(webhooks.into_iter().flatten().filter_map(|hook| Hook::read(kind, hook)));
+        hooks.extend(webhooks.into_iter().flatten().filter_map(|hook| Hook::read(kind, name, hook)));
     };
     if let Err(error) = objects.each_object(configurations, None, &mut collect) {
         tracing::error!(%error, "webhook configurations cannot be listed");

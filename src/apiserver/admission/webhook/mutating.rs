@@ -10,6 +10,7 @@ use admit_policy::webhook::Kind;
 use admit_policy::{GroupVersionKind, Host as _};
 use serde_json::Value;
 
+use super::annotations::Place;
 use super::answer::Role;
 use super::hook::Hook;
 use super::{Outcome, Seen, ask, concerns, settle, stored_hooks};
@@ -69,7 +70,8 @@ pub(in crate::admission) async fn mutate(
             continue;
         }
         let mut changes = 0;
-        if !asking.ask(hook, &mut object, &mut changes).await? {
+        let place = Place { of: Kind::Mutating, round: u8::from(again.is_second), at };
+        if !asking.ask((hook, place), &mut object, &mut changes).await? {
             continue;
         }
         if changes > 0 {
@@ -93,7 +95,7 @@ impl Asking<'_> {
     /// Lets one webhook change the object, and counts the change; answers whether it was asked.
     async fn ask(
         &self,
-        hook: &Hook,
+        (hook, place): (&Hook, Place),
         object: &mut Option<Value>,
         changes: &mut usize,
     ) -> Result<bool, Refusal> {
@@ -104,24 +106,37 @@ impl Asking<'_> {
         let look = || concerns(hook, &request, &review.host(self.cluster), review);
         let Some(matched) = conversions.provide(self.cluster, look).await? else { return Ok(false) };
         let outcome = ask(self.cluster, review, (hook, &matched), Role::Mutating).await;
-        if let Some(refusal) = settle(hook, &outcome, review) {
+        let annotate = |annotation| review.call.warnings.annotate([annotation]);
+        // Noted whatever comes of it, as long as nothing has.
+        let unchanged = || annotate(place.mutation(hook, false));
+        if let Some(refusal) = settle((hook, place), &outcome, review) {
+            unchanged();
             return Err(refusal);
         }
         let patch = match outcome {
             Outcome::Answered(verdict) => verdict.patch,
             Outcome::Failed(_) | Outcome::Refused(_) => None,
         };
-        let Some(patch) = patch.filter(|patch| !patch.0.is_empty()) else { return Ok(true) };
+        let Some(patch) = patch.filter(|patch| !patch.0.is_empty()) else {
+            unchanged();
+            return Ok(true);
+        };
         let made = match review.object {
-            Some(object) => self.changed((review, object), &matched, &patch).await?,
+            Some(object) => {
+                self.changed((review, object), &matched, &patch).await.inspect_err(|_| unchanged())?
+            }
             None => {
+                unchanged();
                 return Err(Refusal::internal(format!(
                     "admission webhook {} attempted to modify the object, which is not supported for this operation",
                     go::quote(hook.name())
                 )));
             }
         };
-        *changes += usize::from(Some(&made) != review.object);
+        let changed = Some(&made) != review.object;
+        annotate(place.patch(hook, &patch));
+        annotate(place.mutation(hook, changed));
+        *changes += usize::from(changed);
         *object = Some(made);
         Ok(true)
     }

@@ -3,11 +3,12 @@
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ControllerRevision",
+    habits: &[Habit::ObjectAgain],
     validate: Some(validate),
     validate_update: Some(validate_update),
     ..Strategy::PLAIN

@@ -20,6 +20,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
+    warnings: Some(|object, old| workload::warnings(object, old, &["spec", "template"])),
     ..Strategy::PLAIN
 };
 

@@ -8,7 +8,7 @@ use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::set_absent;
 use crate::kinds::shared::internal::shown;
-use crate::kinds::shared::{int_or_percent, pod_spec, replicas};
+use crate::kinds::shared::{int_or_percent, pod_spec, replicas, workload};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Deployment",
@@ -16,6 +16,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
+    warnings: Some(|object, old| workload::named_warnings(object, old, &["spec", "template"])),
     ..Strategy::PLAIN
 };
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::set_absent;
-use crate::kinds::shared::{pod_spec, replicas};
+use crate::kinds::shared::{pod_spec, replicas, workload};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ReplicaSet",
@@ -14,6 +14,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
+    warnings: Some(|object, old| workload::named_warnings(object, old, &["spec", "template"])),
     ..Strategy::PLAIN
 };
 

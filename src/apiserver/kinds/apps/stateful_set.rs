@@ -1,7 +1,7 @@
 //! StatefulSet.
 
 use admit_apimachinery::findings::FieldErrors;
-use admit_apimachinery::names;
+use admit_apimachinery::names::{self, NameRule};
 use serde_json::{Value, json};
 
 use crate::kinds::Strategy;
@@ -14,9 +14,11 @@ use crate::kinds::shared::{int_or_percent, label_selector, pod_spec, pod_templat
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "StatefulSet",
     default: Some(|_, object| default(object)),
+    name: Some(|_, name, is_prefix| NameRule::Label.problems(name, is_prefix)),
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
+    warnings: Some(warnings),
     ..Strategy::PLAIN
 };
 
@@ -53,6 +55,17 @@ fn default(set: &mut Value) {
         set_absent(rolling, &[("partition", json!(0))]);
     }
     pod_spec::defaults::fill(&mut spec["template"]["spec"]);
+}
+
+/// A negative limit keeps everything, which few mean.
+fn warnings(set: &Value, old: Option<&Value>) -> Vec<String> {
+    if old.is_some_and(|old| old.get("spec") == set.get("spec")) {
+        return Vec::new();
+    }
+    let limit = set.pointer("/spec/revisionHistoryLimit").and_then(Value::as_i64);
+    let why = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
+    let history = limit.filter(|limit| *limit < 0).map(|_| why.to_owned());
+    history.into_iter().chain(workload::warnings(set, old, &["spec", "template"])).collect()
 }
 
 /// What a change may touch.

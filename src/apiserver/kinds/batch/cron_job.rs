@@ -16,6 +16,9 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate: Some(validate),
     validate_create: Some(validate_create),
     validate_update: Some(validate_update),
+    warnings: Some(|object, old| {
+        workload::named_warnings(object, old, &["spec", "jobTemplate", "spec", "template"])
+    }),
     ..Strategy::PLAIN
 };
 

@@ -10,11 +10,12 @@ use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::{set_absent, template_labels};
 use crate::kinds::shared::internal::shown;
 use crate::kinds::shared::{pod_spec, selection, workload};
-use crate::kinds::{Reading, Strategy};
+use crate::kinds::{Habit, Reading, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Job",
+    habits: &[Habit::OrphansByDefault, Habit::NamedByFieldLabels, Habit::ObjectAgain],
     default: Some(|_, object| default(object)),
     reading: Some(READING),
     prepare_create: Some(prepare_create),
@@ -22,6 +23,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate_update: Some(validate_update),
     validate_status: Some(job_status::validate),
     judged_as_new: true,
+    warnings: Some(|object, old| workload::named_warnings(object, old, &["spec", "template"])),
     ..Strategy::PLAIN
 };
 

@@ -10,11 +10,12 @@ use super::signature;
 use crate::clock::Clock;
 use crate::kinds::field::Field;
 use crate::kinds::shared::signer_name;
-use crate::kinds::{Request, Strategy};
+use crate::kinds::{Habit, Request, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "CertificateSigningRequest",
+    habits: &[Habit::DisownsAll],
     name: Some(|_, _, _| Vec::new()),
     stamp: Some(stamp),
     prepare_update: Some(keep_all),

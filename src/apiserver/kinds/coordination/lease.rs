@@ -3,12 +3,13 @@
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Lease",
+    habits: &[Habit::CreatedByUpdate, Habit::NeedsVersion],
     prepare_create: Some(uncoordinated),
     prepare_update: Some(|lease, _| uncoordinated(lease)),
     validate: Some(validate),

@@ -4,11 +4,12 @@ use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
 use super::frozen::{self, SIZE_LIMIT};
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ConfigMap",
+    habits: &[Habit::ObjectAgain],
     validate: Some(validate),
     validate_update: Some(validate_update),
     ..Strategy::PLAIN

@@ -7,12 +7,13 @@ use admit_apimachinery::labels;
 use admit_apimachinery::names::NameRule;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::network;
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Endpoints",
+    habits: &[Habit::CreatedByUpdate, Habit::ObjectAgain],
     validate: Some(validate),
     validate_update: Some(validate_update),
     ..Strategy::PLAIN

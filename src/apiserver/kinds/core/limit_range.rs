@@ -10,15 +10,16 @@ use admit_apimachinery::labels;
 use serde_json::Value;
 
 use crate::interrupt;
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::amount::Amount;
 use crate::kinds::shared::defaults::set_absent;
 use crate::kinds::shared::resource_names;
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "LimitRange",
+    habits: &[Habit::CreatedByUpdate, Habit::ChangeOnce, Habit::ObjectAgain],
     default: Some(default),
     prepare_create: Some(prepare_create),
     validate: Some(validate),

@@ -17,6 +17,7 @@ mod replication_controller;
 mod resource_quota;
 mod secret;
 pub(crate) mod service;
+mod service_account;
 mod volume_sources;
 pub(in crate::kinds) mod volume_spec;
 
@@ -36,4 +37,5 @@ pub(super) const KINDS: &[Strategy] = &[
     resource_quota::STRATEGY,
     secret::STRATEGY,
     service::STRATEGY,
+    service_account::STRATEGY,
 ];

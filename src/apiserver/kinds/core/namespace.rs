@@ -3,24 +3,65 @@
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
-use serde_json::Value;
+use admit_apimachinery::names::NameRule;
+use serde_json::{Value, json};
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::set_phase;
 use crate::kinds::shared::texts::{NOT_QUALIFIED, is_bare};
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Namespace",
+    habits: &[Habit::AnswersDeleted, Habit::Graceful, Habit::HidesGrace, Habit::ObjectAgain],
     default: Some(default),
+    prepare_create: Some(prepare_create),
+    prepare_update: Some(|namespace, old| {
+        name_label(namespace);
+        // Only `/finalize` changes the finalizers of the specification.
+        object::set_field(namespace, "spec", old.get("spec").cloned());
+    }),
+    prepare_status: Some(|namespace, _, _| name_label(namespace)),
+    prepare_finalize: Some(name_label),
+    mark_deleted: Some(|namespace, _| namespace["status"]["phase"] = "Terminating".into()),
+    is_held: Some(has_finalizers),
+    name: Some(|_, name, is_prefix| NameRule::Label.problems(name, is_prefix)),
     validate: Some(validate),
     validate_status: Some(validate_status),
     ..Strategy::PLAIN
 };
 
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
 fn default(_: &str, namespace: &mut Value) {
+    name_label(namespace);
     set_phase(namespace, "Active");
+}
+
+/// The label by which others select the namespace. A name that is still to be made gets it later.
+fn name_label(namespace: &mut Value) {
+    let name = object::name(namespace).to_owned();
+    if !name.is_empty() {
+        object::member_mut(object::meta_mut(namespace), "labels").insert(NAME_LABEL.to_owned(), name.into());
+    }
+}
+
+fn prepare_create(namespace: &mut Value) {
+    name_label(namespace);
+    let finalizers = namespace.pointer("/spec/finalizers").and_then(Value::as_array);
+    let mut finalizers = finalizers.cloned().unwrap_or_default();
+    if !finalizers.iter().any(|finalizer| finalizer == "kubernetes") {
+        finalizers.push("kubernetes".into());
+    }
+    namespace["spec"]["finalizers"] = finalizers.into();
+    namespace["status"] = json!({"phase": "Active"});
+}
+
+/// Whether the separate list of finalizers names any.
+fn has_finalizers(namespace: &Value) -> bool {
+    let finalizers = namespace.pointer("/spec/finalizers").and_then(Value::as_array);
+    finalizers.is_some_and(|finalizers| !finalizers.is_empty())
 }
 
 /// Namespaces have finalizers of their own besides those of the metadata.
@@ -50,8 +91,6 @@ fn validate_status(namespace: &Value, _: &Value, errors: &mut FieldErrors) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

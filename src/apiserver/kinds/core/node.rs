@@ -7,14 +7,15 @@ use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Value, json};
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::network::{self, Network};
 use crate::kinds::shared::{amount, inside, taints};
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Node",
+    habits: &[Habit::StatusIsKept, Habit::ObjectAgain],
     default: Some(default),
     validate: Some(validate),
     validate_update: Some(validate_update),

@@ -9,11 +9,12 @@ use crate::clock::Clock;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::{set_absent, set_phase};
 use crate::kinds::shared::{inside, node_selector};
-use crate::kinds::{Request, Strategy};
+use crate::kinds::{Habit, Request, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "PersistentVolume",
+    habits: &[Habit::AnswersDeleted, Habit::ChangeOnce, Habit::ObjectTwice],
     default: Some(default),
     stamp: Some(stamp),
     prepare_status: Some(prepare_status),

@@ -6,17 +6,18 @@ use admit_apimachinery::labels;
 use serde_json::{Value, json};
 
 use super::volume_spec::{supported_access_modes, volume_mode};
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::amount::{self, Amount};
 use crate::kinds::shared::defaults::{set_absent, set_phase};
 use crate::kinds::shared::label_selector::{self, LabelValues};
 use crate::kinds::shared::texts::{dns_label, given, subdomain};
 use crate::kinds::shared::{inside, resource_names};
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "PersistentVolumeClaim",
+    habits: &[Habit::AnswersDeleted, Habit::ObjectAgain],
     default: Some(default),
     prepare_create: Some(prepare_create),
     prepare_update: Some(prepare_update),

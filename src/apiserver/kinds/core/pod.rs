@@ -5,13 +5,14 @@ use admit_apimachinery::names::NameRule;
 use serde_json::{Value, json};
 
 use super::{pod_status, pod_update};
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::pod_spec::{self, Options, annotations};
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Pod",
+    habits: &[Habit::AnswersDeleted, Habit::Graceful, Habit::ObjectAgain],
     default: Some(|_, pod| {
         pod_spec::defaults::fill(&mut pod["spec"]);
         pod_spec::defaults::fill_pod(&mut pod["spec"]);

@@ -3,12 +3,13 @@
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::{pod_spec, pod_template};
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "PodTemplate",
+    habits: &[Habit::AnswersDeleted],
     default: Some(|_, object| default(object)),
     validate: Some(|object, errors| validate(object, None, errors)),
     validate_update: Some(|object, old, errors| validate(object, Some(old), errors)),

@@ -4,19 +4,21 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::{self, NameRule};
 use serde_json::{Map, Value};
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::template_labels;
 use crate::kinds::shared::{pod_spec, pod_template, replicas, workload};
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ReplicationController",
+    habits: &[Habit::AnswersDeleted, Habit::OrphansByDefault],
     name: Some(name_problems),
     default: Some(|_, object| default(object)),
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
+    warnings: Some(|object, old| workload::named_warnings(object, old, &["spec", "template"])),
     ..Strategy::PLAIN
 };
 

@@ -6,12 +6,13 @@ use std::collections::{BTreeSet, HashSet};
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::{amount, inside, resource_names};
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ResourceQuota",
+    habits: &[Habit::AnswersDeleted],
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),

@@ -8,12 +8,13 @@ use serde_json::Value;
 
 use super::frozen::{self, SIZE_LIMIT};
 use super::key_pair;
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Secret",
+    habits: &[Habit::ObjectAgain],
     default: Some(default),
     validate: Some(validate),
     validate_update: Some(validate_update),

@@ -7,13 +7,14 @@ use admit_apimachinery::labels;
 use admit_apimachinery::names::NameRule;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::network::{Spelling, address_problems, parse_address, unusable};
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "EndpointSlice",
+    habits: &[Habit::ChangeOnce, Habit::ObjectAgain],
     default: Some(default),
     prepare_create: Some(|slice| drop_topology(slice, None)),
     prepare_update: Some(prepare_update),

@@ -10,19 +10,22 @@ use admit_apimachinery::labels;
 use admit_apimachinery::names::NameRule;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::go_struct;
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const CORE: Strategy = Strategy {
     kind: "Event",
+    habits: &[Habit::CreatedByUpdate, Habit::Uncollected, Habit::JudgedApart],
+    name: Some(|_, name, is_prefix| NameRule::PathSegment.problems(name, is_prefix)),
     validate: Some(|object, errors| from_the_start(object, &OLD, errors)),
     ..Strategy::PLAIN
 };
 
 pub(super) const EVENTS: Strategy = Strategy {
     kind: "Event",
+    habits: &[Habit::CreatedByUpdate, Habit::Uncollected],
     name: Some(|_, name, is_prefix| NameRule::Subdomain.problems(name, is_prefix)),
     validate_create: Some(create),
     validate_update: Some(update),

@@ -5,12 +5,13 @@ use admit_apimachinery::names::NameRule;
 use serde_json::{Value, json};
 
 use super::{EXEMPT, set_number};
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "FlowSchema",
+    habits: &[Habit::ChangeOnce, Habit::ObjectAgain],
     default: Some(default),
     validate: Some(validate),
     validate_status: Some(|object, _, errors| super::status(object, errors)),

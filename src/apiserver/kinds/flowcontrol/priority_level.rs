@@ -4,12 +4,13 @@ use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
 use super::{EXEMPT, set_number};
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "PriorityLevelConfiguration",
+    habits: &[Habit::ChangeOnce, Habit::ObjectAgain],
     default: Some(default),
     validate: Some(validate),
     validate_status: Some(|object, _, errors| super::status(object, errors)),

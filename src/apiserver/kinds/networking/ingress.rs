@@ -7,13 +7,14 @@ use admit_apimachinery::go;
 use admit_apimachinery::names::{NameRule, wildcard_subdomain};
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::{network, reference};
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Ingress",
+    habits: &[Habit::ObjectAgain],
     validate_create: Some(create),
     validate_update: Some(update),
     validate_status: Some(status),

@@ -4,13 +4,14 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::reference;
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "IngressClass",
+    habits: &[Habit::ObjectAgain],
     default: Some(default),
     validate: Some(validate),
     validate_update: Some(update),

@@ -5,13 +5,14 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::network::{Spelling, address_problems};
 use crate::kinds::shared::{go_struct, reference};
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "IPAddress",
+    habits: &[Habit::NeedsVersion, Habit::ObjectAgain],
     name: Some(|_, name, _| address_problems(name, Spelling::Canonical)),
     validate: Some(validate),
     validate_update: Some(update),

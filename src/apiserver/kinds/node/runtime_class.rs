@@ -4,15 +4,16 @@
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::label_selector::label_pairs;
 use crate::kinds::shared::node_selector::old_label;
 use crate::kinds::shared::texts::dns_label;
 use crate::kinds::shared::{amount, resource_names, taints};
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "RuntimeClass",
+    habits: &[Habit::CreatedByUpdate, Habit::NeedsVersion, Habit::ObjectAgain],
     validate: Some(validate),
     validate_update: Some(validate_update),
     warnings: Some(warnings),

@@ -2,15 +2,18 @@
 
 use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::names::NameRule;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::label_selector::{self, LabelValues};
 use crate::kinds::shared::{conditions, int_or_percent, replicas};
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "PodDisruptionBudget",
+    name: Some(|_, name, is_prefix| NameRule::PathSegment.problems(name, is_prefix)),
+    habits: &[Habit::NeedsVersion, Habit::ChangeOnce],
     validate: Some(validate),
     validate_status: Some(validate_status),
     ..Strategy::PLAIN

@@ -4,12 +4,14 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
 use serde_json::{Value, json};
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const ROLE_BINDING: Strategy = Strategy {
     kind: "RoleBinding",
+    habits: &[Habit::CreatedByUpdate, Habit::ObjectAgain],
+    name: Some(super::name),
     default: Some(default),
     validate: Some(|object, errors| validate(object, &["Role", "ClusterRole"], true, errors)),
     validate_update: Some(|object, old, errors| {
@@ -21,6 +23,8 @@ pub(super) const ROLE_BINDING: Strategy = Strategy {
 
 pub(super) const CLUSTER_ROLE_BINDING: Strategy = Strategy {
     kind: "ClusterRoleBinding",
+    habits: &[Habit::CreatedByUpdate, Habit::ObjectAgain],
+    name: Some(super::name),
     default: Some(default),
     validate: Some(|object, errors| validate(object, &["ClusterRole"], false, errors)),
     validate_update: Some(|object, old, errors| {

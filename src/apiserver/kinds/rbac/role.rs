@@ -3,18 +3,22 @@
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::label_selector::{self, LabelValues};
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const ROLE: Strategy = Strategy {
     kind: "Role",
+    habits: &[Habit::CreatedByUpdate, Habit::ObjectAgain],
+    name: Some(super::name),
     validate: Some(|object, errors| rules(object, Scope::Namespace, errors)),
     ..Strategy::PLAIN
 };
 
 pub(super) const CLUSTER_ROLE: Strategy = Strategy {
     kind: "ClusterRole",
+    habits: &[Habit::CreatedByUpdate, Habit::ObjectAgain],
+    name: Some(super::name),
     validate_create: Some(|object, errors| cluster_role(object, LabelValues::Checked, errors)),
     validate_update: Some(update_cluster_role),
     ..Strategy::PLAIN

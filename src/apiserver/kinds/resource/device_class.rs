@@ -5,13 +5,14 @@ use admit_apimachinery::names::NameRule;
 use serde_json::Value;
 
 use super::texts::{configuration, selectors};
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::resource_names;
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "DeviceClass",
+    habits: &[Habit::AnswersDeleted, Habit::ObjectAgain],
     prepare_create: Some(prepare_create),
     prepare_update: Some(prepare_update),
     name: Some(name),

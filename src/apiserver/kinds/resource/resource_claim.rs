@@ -4,12 +4,13 @@ use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Value, json};
 
 use super::{allocation, claim_spec};
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::inside;
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ResourceClaim",
+    habits: &[Habit::AnswersDeleted, Habit::ObjectAgain],
     default: Some(default),
     validate: Some(validate),
     validate_update: Some(validate_update),

@@ -6,13 +6,14 @@ use admit_apimachinery::labels;
 use serde_json::{Value, json};
 
 use super::claim_spec;
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::inside;
 use crate::kinds::shared::label_selector::label_pairs;
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ResourceClaimTemplate",
+    habits: &[Habit::AnswersDeleted, Habit::ObjectAgain],
     default: Some(default),
     validate: Some(validate),
     validate_update: Some(validate_update),

@@ -8,13 +8,14 @@ use serde_json::Value;
 
 use super::device::{counters, device};
 use super::texts::{distinct, pool_name};
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::node_selector::node_selector;
 use crate::kinds::shared::texts::{driver_name, subdomain};
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ResourceSlice",
+    habits: &[Habit::AnswersDeleted],
     validate: Some(|slice, errors| specification(slice, None, errors)),
     validate_update: Some(|slice, old, errors| specification(slice, Some(old), errors)),
     warnings: Some(warnings),

@@ -4,10 +4,37 @@ use std::collections::HashSet;
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::names::NameRule;
 use serde_json::{Value, json};
 
-use super::selection;
+use super::{pod_spec, selection};
 use crate::kinds::field::Field;
+use crate::object;
+
+/// Warnings about an object whose specification is new: about the template of its pods, which stands at `template`.
+pub(crate) fn warnings(object: &Value, old: Option<&Value>, template: &[&'static str]) -> Vec<String> {
+    if old.is_some_and(|old| old.get("spec") == object.get("spec")) {
+        return Vec::new();
+    }
+    let template = template.iter().fold(Field::root(object), |field, step| field.get(step));
+    pod_spec::warnings::of(&template, false)
+}
+
+/// The same, where the names of pods and of their hosts are made from that of the object.
+pub(crate) fn named_warnings(object: &Value, old: Option<&Value>, template: &[&'static str]) -> Vec<String> {
+    let problems = match old {
+        None => NameRule::Label.problems(object::name(object), false),
+        Some(_) => Vec::new(),
+    };
+    let name = (!problems.is_empty()).then(|| {
+        format!(
+            "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label \
+             is recommended: [{}]",
+            problems.join(", ")
+        )
+    });
+    name.into_iter().chain(warnings(object, old, template)).collect()
+}
 
 /// The part of an old object at a pointer, if there is one.
 pub(crate) fn part<'o>(old: Option<&'o Value>, pointer: &str) -> Option<&'o Value> {

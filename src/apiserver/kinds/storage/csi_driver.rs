@@ -6,13 +6,14 @@ use std::collections::HashSet;
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Value, json};
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::set_absent;
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "CSIDriver",
+    habits: &[Habit::NeedsVersion, Habit::AnswersDeleted],
     default: Some(default),
     prepare_update: Some(prepare_update),
     validate: Some(validate),

@@ -7,14 +7,15 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::inside;
 use crate::kinds::shared::texts::driver_name;
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "CSINode",
+    habits: &[Habit::NeedsVersion, Habit::AnswersDeleted, Habit::ChangeOnce, Habit::ObjectAgain],
     validate: Some(validate),
     validate_update: Some(validate_update),
     ..Strategy::PLAIN

@@ -4,14 +4,15 @@
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::amount::not_negative;
 use crate::kinds::shared::label_selector::{self, LabelValues};
 use crate::kinds::shared::texts::subdomain;
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "CSIStorageCapacity",
+    habits: &[Habit::NeedsVersion, Habit::ObjectAgain],
     validate: Some(validate),
     validate_update: Some(validate_update),
     ..Strategy::PLAIN

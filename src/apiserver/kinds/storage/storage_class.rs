@@ -7,13 +7,14 @@ use admit_apimachinery::findings::{FieldErrors, MAX_FINDINGS};
 use serde_json::Value;
 
 use super::parameters::{parameters, provisioner};
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::set_absent;
 use crate::kinds::shared::texts::qualified;
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "StorageClass",
+    habits: &[Habit::AnswersDeleted, Habit::ObjectAgain],
     default: Some(default),
     validate: Some(validate),
     validate_update: Some(validate_update),

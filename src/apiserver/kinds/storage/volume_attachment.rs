@@ -4,14 +4,15 @@
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::core::volume_spec;
 use crate::kinds::field::Field;
 use crate::kinds::shared::inside;
 use crate::kinds::shared::texts::{driver_name, subdomain};
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "VolumeAttachment",
+    habits: &[Habit::NeedsVersion, Habit::AnswersDeleted, Habit::ChangeOnce, Habit::ObjectAgain],
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_update),

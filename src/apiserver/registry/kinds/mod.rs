@@ -1,106 +1,29 @@
-//! Behaviour of single kinds: defaults, fields that the server sets at creation, immutable fields, deletion.
+//! What the verbs ask the rooms of the kinds, and the versions of definitions: defaults, fields that the server sets,
+//! validation, warnings, deletion.
 
-mod defaults;
 mod fixed_defaults;
-mod namespace;
-mod repeated_validation;
-mod warnings;
 
 use std::collections::HashSet;
 
-use admit_policy::crd::Definition;
 use serde_json::Value;
 
 use super::create::has_generation;
 use crate::call::Call;
 use crate::kinds::shared::pod_spec;
-use crate::kinds::{Reading, Request, Strategy, strategy};
+use crate::kinds::{Habit, Reading, Request, Strategy, has, strategy};
 use crate::object;
 use crate::resources::{ResourceInfo, Subresource};
 use crate::status::{Cause, Causes, Refusal};
 use crate::validation::{self, metadata};
 
-/// (group, kind), the way rules are looked up.
-fn id(info: &ResourceInfo) -> (&str, &str) {
-    if info.builtin { (info.group.as_str(), info.kind.as_str()) } else { ("", "") }
-}
-
 /// Whether a client may give the status together with the rest.
 pub(super) fn status_is_kept(info: &ResourceInfo) -> bool {
-    matches!(id(info), ("", "Node"))
-}
-
-/// Whether nobody owns metadata that came with the status, although it is changed by it.
-pub(super) fn disowns_metadata(info: &ResourceInfo) -> bool {
-    matches!(id(info), ("apiextensions.k8s.io", "CustomResourceDefinition"))
-}
-
-/// Whether nobody owns what clients say of the object: it never changes.
-pub(super) fn disowns_all(info: &ResourceInfo) -> bool {
-    matches!(id(info), ("certificates.k8s.io", "CertificateSigningRequest"))
-}
-
-/// Whether PUT of an object that is not there creates it.
-pub(super) fn created_by_update(info: &ResourceInfo) -> bool {
-    matches!(
-        id(info),
-        ("coordination.k8s.io", "Lease")
-            | ("" | "events.k8s.io", "Event")
-            | ("", "Service" | "Endpoints" | "LimitRange")
-            | ("node.k8s.io", "RuntimeClass")
-            | ("rbac.authorization.k8s.io", _)
-    )
+    has(info, Habit::StatusIsKept)
 }
 
 /// Whether PUT has to name the resourceVersion that it replaces.
 pub(super) fn needs_resource_version(info: &ResourceInfo) -> bool {
-    !info.builtin
-        || matches!(
-            (info.group.as_str(), info.kind.as_str()),
-            ("apiextensions.k8s.io" | "admissionregistration.k8s.io", _)
-                | ("coordination.k8s.io", "Lease")
-                | ("policy", "PodDisruptionBudget")
-                | ("node.k8s.io", "RuntimeClass")
-                | ("networking.k8s.io", "IPAddress")
-                | ("storage.k8s.io", "CSIDriver" | "CSINode" | "CSIStorageCapacity" | "VolumeAttachment")
-        )
-}
-
-/// Whether a DELETE answers the object that it removed, and not a Status.
-pub(super) fn answers_deleted_object(info: &ResourceInfo) -> bool {
-    matches!(
-        id(info),
-        (
-            "",
-            "Pod"
-                | "PodTemplate"
-                | "ReplicationController"
-                | "ResourceQuota"
-                | "ServiceAccount"
-                | "Service"
-                | "Namespace"
-                | "PersistentVolume"
-                | "PersistentVolumeClaim"
-        ) | (
-            "storage.k8s.io",
-            "CSIDriver" | "CSINode" | "StorageClass" | "VolumeAttachment" | "VolumeAttributesClass"
-        ) | ("resource.k8s.io", _)
-    )
-}
-
-/// Whether a deletion that ends at once is marked like one that takes its time.
-pub(super) fn is_graceful(info: &ResourceInfo) -> bool {
-    matches!(id(info), ("", "Pod" | "Namespace"))
-}
-
-/// Whether a deletion that has begun tells how long it may take. Namespaces go by rules of their own.
-pub(super) fn tells_grace(info: &ResourceInfo) -> bool {
-    id(info) != ("", "Namespace")
-}
-
-/// Whether dependents of such objects are looked after: nobody waits for those of Events.
-pub(super) fn is_collected(info: &ResourceInfo) -> bool {
-    !matches!(id(info), ("" | "events.k8s.io", "Event"))
+    !info.builtin || has(info, Habit::NeedsVersion)
 }
 
 /// Fills in what a client may leave out: it counts as sent by the client.
@@ -131,7 +54,9 @@ pub(super) fn default_as(version: &str, info: &ResourceInfo, object: &mut Value)
 }
 
 fn default_builtin(info: &ResourceInfo, object: &mut Value) {
-    defaults::fill(info, object);
+    if info.builtin {
+        fixed_defaults::fill(info, object);
+    }
     if let Some(default) = strategy(info).and_then(|strategy| strategy.default) {
         default(&info.version, object);
     }
@@ -149,12 +74,7 @@ pub(super) fn prepare_create(call: &Call, object: &mut Value) {
         stamp(object, &Request { identity: &call.identity, clock: &call.clock });
     }
     if let Some(prepare) = strategy(&call.info).and_then(|strategy| strategy.prepare_create) {
-        return prepare(object);
-    }
-    match id(&call.info) {
-        ("", "Namespace") => namespace::prepare_create(object),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => super::crds::prepare_create(object),
-        _ => {}
+        prepare(object);
     }
 }
 
@@ -164,17 +84,13 @@ pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
         pod_spec::write_divisors(object);
     }
     match (call.subresource, strategy(&call.info)) {
-        (None, Some(Strategy { prepare_update: Some(prepare), .. })) => return prepare(object, old),
+        (None, Some(Strategy { prepare_update: Some(prepare), .. })) => prepare(object, old),
         (Some(Subresource::Status), Some(Strategy { prepare_status: Some(prepare), .. }))
         | (Some(Subresource::Approval), Some(Strategy { prepare_approval: Some(prepare), .. })) => {
-            return prepare(object, old, &call.clock);
+            prepare(object, old, &call.clock);
         }
-        _ => {}
-    }
-    match id(&call.info) {
-        ("", "Namespace") => namespace::prepare_update(call, object, old),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") if call.subresource.is_none() => {
-            super::crds::prepare_update(object, old);
+        (Some(Subresource::Finalize), Some(Strategy { prepare_finalize: Some(prepare), .. })) => {
+            prepare(object)
         }
         _ => {}
     }
@@ -201,8 +117,7 @@ fn causes(call: &Call, object: &Value, old: Option<&Value>) -> Causes {
         return custom.validate(object, old, status, (&[], &call.warnings));
     }
     let mut causes = metadata::validate(&call.info, object);
-    if old.is_none() && id(&call.info) == ("", "Event") {
-        // Events are validated by rules of their own, which leave the metadata alone; the common rules are silent where those find something.
+    if old.is_none() && has(&call.info, Habit::JudgedApart) {
         let found = validation::content(&call.info, object, None);
         return if found.is_empty() { causes } else { found };
     }
@@ -212,10 +127,10 @@ fn causes(call: &Call, object: &Value, old: Option<&Value>) -> Causes {
         if call.subresource.is_none() {
             causes.extend(validation::before_change(&call.info, object));
         }
-        if repeated_validation::of_change(&call.info) {
+        if !has(&call.info, Habit::ChangeOnce) {
             causes.extend(change);
         }
-        for _ in 0..repeated_validation::of_object(&call.info) {
+        for _ in 0..validated_again(&call.info) {
             causes.extend(metadata::validate(&call.info, object));
         }
     }
@@ -230,19 +145,21 @@ fn causes(call: &Call, object: &Value, old: Option<&Value>) -> Causes {
     if let (true, Some(old), Some(strategy)) = (status, old, strategy(&call.info)) {
         causes.extend(strategy.status_errors(object, old).into_iter().map(|error| error.cause()));
     }
-    match (id(&call.info), old) {
-        (("admissionregistration.k8s.io", kind), old) if call.subresource.is_none() => {
-            add_new(&mut causes, crate::admission::validate_policy(kind, object, old));
-        }
-        (("apiextensions.k8s.io", "CustomResourceDefinition"), old) if call.subresource.is_none() => {
-            add_new(&mut causes, super::crds::validate(object, old));
-        }
-        _ => {}
+    if let (None, Some(compile)) =
+        (call.subresource, strategy(&call.info).and_then(|strategy| strategy.compile))
+    {
+        add_new(&mut causes, compile(object, old));
     }
     if old.is_none() && causes.is_empty() {
         causes.extend(metadata::path_segment(object));
     }
     causes
+}
+
+/// How often the kind's own validation covers all metadata of a changed object, beside the common validation: every update
+/// is validated as an object and as a change, each of which lists its errors again.
+fn validated_again(info: &ResourceInfo) -> usize {
+    if has(info, Habit::ObjectTwice) { 2 } else { usize::from(has(info, Habit::ObjectAgain)) }
 }
 
 /// Adds what a kind's own validation found, which looks at the metadata, too, and so did the one of every kind.
@@ -264,22 +181,10 @@ pub(super) fn warnings(call: &Call, object: &Value, old: Option<&Value>) {
     for warning in metadata::finalizer_warnings(&call.info, object, old) {
         call.warnings.add(warning);
     }
-    let is_definition = id(&call.info) == ("apiextensions.k8s.io", "CustomResourceDefinition");
-    if is_definition && call.subresource.is_none() {
-        let of = |object: &Value| Definition::read(object).map(|read| read.warnings()).unwrap_or_default();
-        let before: HashSet<String> = old.map(of).unwrap_or_default().into_iter().collect();
-        for warning in of(object).into_iter().filter(|warning| !before.contains(warning)) {
-            call.warnings.add(warning);
-        }
-    }
     if call.subresource.is_none()
         && let Some(warnings) = strategy(&call.info).and_then(|strategy| strategy.warnings)
     {
         warnings(object, old).into_iter().for_each(|warning| call.warnings.add(warning));
-    } else if call.info.builtin && call.subresource.is_none() {
-        self::warnings::of(&call.info, object, old)
-            .into_iter()
-            .for_each(|warning| call.warnings.add(warning));
     }
 }
 
@@ -319,7 +224,7 @@ pub(super) fn is_finished(info: &ResourceInfo, object: &Value) -> bool {
     object::is_terminating(object)
         && object::finalizers(object).is_empty()
         && grace == 0
-        && (id(info) != ("", "Namespace") || namespace::is_empty_of_finalizers(object))
+        && !is_held(info, object)
 }
 
 /// How long a deletion waits, in seconds; None: at once, without asking.
@@ -330,26 +235,13 @@ pub(super) fn grace_period(info: &ResourceInfo, object: &Value, asked: Option<i6
 
 /// Marks what DELETE marks beside the common metadata. Answers whether that was all: the kind ends in a way of its own.
 pub(super) fn mark_deleted(call: &Call, object: &mut Value) -> bool {
-    match id(&call.info) {
-        ("", "Namespace") => namespace::mark_deleted(object),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-            super::crds::mark_deleted(object, &call.clock);
-            return true;
-        }
-        _ => {}
+    if let Some(mark) = strategy(&call.info).and_then(|strategy| strategy.mark_deleted) {
+        mark(object, &call.clock);
     }
-    false
+    has(&call.info, Habit::EndsByItself)
 }
 
 /// Whether something beside `metadata.finalizers` holds the object.
 pub(super) fn is_held(info: &ResourceInfo, object: &Value) -> bool {
-    match id(info) {
-        ("", "Namespace") => !namespace::is_empty_of_finalizers(object),
-        _ => false,
-    }
-}
-
-/// The policy for dependents when a DELETE names none: these keep their pods.
-pub(super) fn orphans_by_default(info: &ResourceInfo) -> bool {
-    matches!(id(info), ("batch", "Job") | ("", "ReplicationController"))
+    strategy(info).and_then(|strategy| strategy.is_held).is_some_and(|is_held| is_held(object))
 }

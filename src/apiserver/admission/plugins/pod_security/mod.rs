@@ -9,6 +9,7 @@ mod setters;
 
 use std::collections::{BTreeMap, HashSet};
 
+use admit_apimachinery::field_error::together;
 use admit_apimachinery::go;
 use serde_json::Value;
 
@@ -150,15 +151,18 @@ fn of_existing(
 
 fn of_pod(request: &Request<'_>) -> Result<(), Refusal> {
     let Some(namespace) = request.stored("namespaces", "", request.namespace()) else { return Ok(()) };
-    let (policy, _) = Policy::of(&namespace);
-    if policy.is_privileged() {
+    let (policy, wrong) = Policy::of(&namespace);
+    let pod = request.object();
+    if wrong.is_empty() && policy.is_privileged() {
+        annotate(request, "enforce-policy", "privileged:latest".to_owned());
         return Ok(());
     }
-    let pod = request.object();
     if request.review.operation == Operation::Update && !is_significant(pod, request.old()) {
         return Ok(());
     }
     let subject = Subject::of(pod);
+    tell_wrong(request, &wrong);
+    annotate(request, "enforce-policy", policy.enforce.to_string());
     let failures = check::evaluate(policy.enforce, &subject);
     if !failures.is_empty() {
         tell_audit(request, &policy, &subject);
@@ -174,7 +178,9 @@ fn of_pod(request: &Request<'_>) -> Result<(), Refusal> {
 /// Templates are let in whatever they hold: what is made of them is not.
 fn of_template(request: &Request<'_>, template: &Value) {
     let Some(namespace) = request.stored("namespaces", "", request.namespace()) else { return };
-    warn(request, &Policy::of(&namespace).0, &Subject::of(template));
+    let (policy, wrong) = Policy::of(&namespace);
+    tell_wrong(request, &wrong);
+    warn(request, &policy, &Subject::of(template));
 }
 
 fn warn(request: &Request<'_>, policy: &Policy, subject: &Subject<'_>) {
@@ -184,12 +190,24 @@ fn warn(request: &Request<'_>, policy: &Policy, subject: &Subject<'_>) {
     }
 }
 
-/// This server writes no audit log: what would stand there is logged.
 fn tell_audit(request: &Request<'_>, policy: &Policy, subject: &Subject<'_>) {
     if let Some(violations) = would_violate(policy.audit, subject) {
-        let (namespace, name) = (request.namespace(), request.name());
-        tracing::debug!(namespace, name, violations, "pod-security.kubernetes.io/audit-violations");
+        annotate(request, "audit-violations", violations);
     }
+}
+
+/// Labels that are not understood stand for the strictest level.
+fn tell_wrong(request: &Request<'_>, wrong: &[Cause]) {
+    if !wrong.is_empty() {
+        let told = together(wrong.iter().map(ToString::to_string));
+        annotate(request, "error", format!("Failed to parse policy: {told}"));
+    }
+}
+
+/// Writes into the audit log.
+fn annotate(request: &Request<'_>, name: &str, value: String) {
+    let key = format!("pod-security.kubernetes.io/{name}");
+    request.review.call.warnings.annotate([(key, value)]);
 }
 
 fn would_violate(level: LevelVersion, subject: &Subject<'_>) -> Option<String> {

@@ -20,6 +20,9 @@ use crate::object;
 pub(crate) use self::usage::Counted;
 use self::usage::{Used, usage};
 
+/// The name of the plugin.
+pub(crate) const PLUGIN: &str = "ResourceQuota";
+
 /// An object that is to be written, and the one that it replaces.
 #[derive(Clone, Copy)]
 pub(crate) struct Written<'o> {

@@ -14,13 +14,14 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::{self, NameRule};
 use serde_json::Value;
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::label_selector;
 use crate::kinds::shared::network;
+use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Service",
+    habits: &[Habit::CreatedByUpdate, Habit::AnswersDeleted],
     name: Some(|_, name, prefix| NameRule::Label.problems(name, prefix)),
     default: Some(defaults::fill),
     prepare_create: Some(allotment::prepare_create),

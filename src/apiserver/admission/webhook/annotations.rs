@@ -1,0 +1,63 @@
+//! What the audit log tells of webhooks: which of them changed the object, and how; which failed and let the request go
+//! on; and what they say there themselves. Keys and values are those of kube-apiserver.
+
+use admit_apimachinery::labels;
+use admit_policy::webhook::Kind;
+use serde_json::{Value, json};
+
+use super::hook::Hook;
+
+/// Key and value.
+type Annotation = (String, String);
+
+/// Which call of a webhook: the annotations of each stand for themselves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) of: Kind,
+    /// 1 for webhooks that see the object once more.
+    pub(super) round: u8,
+    /// The place among all webhooks of the kind.
+    pub(super) at: usize,
+}
+
+impl Place {
+    fn key(self, prefix: &str) -> String {
+        format!("{prefix}.webhook.admission.k8s.io/round_{}_index_{}", self.round, self.at)
+    }
+
+    /// A webhook that may fail failed.
+    pub(super) fn failed_open(self, webhook: &str) -> Annotation {
+        let prefix = match self.of {
+            Kind::Validating => "failed-open.validating",
+            Kind::Mutating => "failed-open.mutation",
+        };
+        (self.key(prefix), webhook.to_owned())
+    }
+
+    /// Whether the webhook changed the object.
+    pub(super) fn mutation(self, hook: &Hook, mutated: bool) -> Annotation {
+        let value = json!({"configuration": hook.configuration, "webhook": hook.name(), "mutated": mutated});
+        (self.key("mutation"), value.to_string())
+    }
+
+    /// How. It is left out where the log does not hold what was sent.
+    pub(super) fn patch(self, hook: &Hook, patch: &json_patch::Patch) -> Annotation {
+        let mut operations = json!(patch);
+        operations
+            .as_array_mut()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_object_mut)
+            .for_each(|it| it.sort_keys());
+        let value = json!({
+            "configuration": hook.configuration, "webhook": hook.name(), "patch": operations, "patchType": "JSONPatch"
+        });
+        (self.key("patch"), value.to_string())
+    }
+}
+
+/// What a webhook says itself, under its name. Keys that are none are passed over.
+pub(super) fn of_answer(webhook: &str, given: &[Annotation]) -> Vec<Annotation> {
+    let given = given.iter().map(|(key, value)| (format!("{webhook}/{key}"), value.clone()));
+    given.filter(|(key, _)| labels::key(key).is_empty()).collect()
+}

@@ -1,0 +1,9 @@
+//! The kind of `apiextensions.k8s.io`. What a definition defines is served by `registry::crds`.
+//!
+//! Read from staging/src/k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go.
+
+pub(crate) mod custom_resource_definition;
+
+use super::Strategy;
+
+pub(super) const KINDS: &[Strategy] = &[custom_resource_definition::STRATEGY];

@@ -1,0 +1,19 @@
+//! The TLS of the API server: a leaf of the authority of `admit up`, whose client certificates are users.
+
+use std::sync::Arc;
+
+use admit_apiserver::{Tls, client_verifier};
+use rustls::ServerConfig;
+use rustls::version::TLS13;
+
+use crate::admission::tls::{Authority, Identity, chain_and_key};
+use crate::cli::process::Fault;
+
+/// Asks for certificates of the authority. What others vouch for is left to authentication, which refuses it.
+pub(super) fn of_api_server(leaf: &Identity, authority: &Authority) -> Result<Tls, Fault> {
+    let (chain, key) = chain_and_key(leaf).map_err(Fault::internal)?;
+    let clients = client_verifier(authority.certificate_pem().as_bytes()).map_err(Fault::internal)?;
+    let builder = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
+    let builder = builder.with_protocol_versions(&[&TLS13]).map_err(Fault::internal)?;
+    Tls::asking(builder, clients, chain, key).map_err(Fault::internal)
+}
