@@ -16,7 +16,7 @@ use super::Exit;
 use super::process::{self, Fault};
 use super::progress::Progress;
 use super::render::{self, states as drawing};
-use super::value_parsers::duration;
+use super::value_parsers::limit;
 use super::{conversion, load};
 
 /// Arguments of `admit states`.
@@ -64,7 +64,7 @@ pub(super) struct StatesArgs {
     expect: Option<PathBuf>,
 
     /// How long to look for objects; what was not tried then is undecided
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
     timeout: SignedDuration,
 
     /// Show an object for every change that is allowed

@@ -10,6 +10,7 @@ mod converting;
 mod crd_suites;
 mod custom_resources;
 mod deadline;
+mod exceptions;
 mod deciding;
 mod field_errors;
 mod json;

@@ -17,7 +17,9 @@ use admit_analysis::releases::Releases;
 use clap::Args;
 
 use self::fields::Fields;
-pub(super) use self::input::InputArgs;
+pub(super) use self::asked::AskedArgs;
+pub(super) use self::input::{InputArgs, Inputs};
+pub(super) use self::live::read_from;
 use super::Exit;
 use super::process::{self, Fault};
 use super::progress::Progress;

@@ -13,6 +13,7 @@ mod github;
 pub(super) mod lint;
 pub(super) mod releases;
 pub(super) mod replay;
+pub(super) mod scan;
 mod sarif;
 pub(super) mod states;
 pub(super) mod suites;

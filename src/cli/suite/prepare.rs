@@ -138,6 +138,8 @@ impl SuiteLoader {
             .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
             .converting(conversion::offline)
             .knowing(&BuiltinKinds);
+        let set = load::as_of_now(set);
+        load::tell_ended(&set);
         let places = self.ledger.as_ref().map(|ledger| {
             let places = Places::new(documents);
             ledger.open(&places, set.policies().flat_map(|(policy, _)| policy.expressions()));

@@ -3,7 +3,9 @@
 //! `kubectl patch` does.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use jiff::Timestamp;
 use regex_automata::meta::Regex;
 use serde_json::Value;
 use thiserror::Error;
@@ -37,6 +39,7 @@ pub const CASE_FIELDS: &[&str] = &[
     "params",
     "namespaces",
     "authorizer",
+    "now",
     "expect",
 ];
 /// The fields of `expect`.
@@ -173,6 +176,7 @@ impl Layered<'_> {
             user: self.user()?,
             existing: self.existing()?,
             access: self.access()?,
+            now: self.now()?,
             expect: expectation(self.case)?,
         })
     }
@@ -254,6 +258,15 @@ impl Layered<'_> {
             known(answer, ANSWER_FIELDS)?;
         }
         Ok(Some(Arc::new(AccessAnswers::decode(&answers)?)))
+    }
+
+    fn now(&self) -> Result<Option<SystemTime>, FieldsError> {
+        let fields = self.of("now");
+        let Some(text) = fields.optional_string("now")? else { return Ok(None) };
+        let time: Timestamp = text.parse().map_err(|_| {
+            wrong(fields.path_of("now"), format!("`{text}` must be a time such as 2026-12-31T12:00:00Z"))
+        })?;
+        Ok(Some(time.into()))
     }
 
     fn existing(&self) -> Result<Vec<Arc<Value>>, FieldsError> {

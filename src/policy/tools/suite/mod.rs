@@ -17,6 +17,7 @@ mod run;
 mod target;
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde_json::Value;
 
@@ -73,6 +74,8 @@ pub struct Case {
     pub existing: Vec<Arc<Value>>,
     /// Predefined answers of the authorizer; absent where there is none to ask.
     pub access: Option<Arc<AccessAnswers>>,
+    /// When the request is made, where exceptions depend on it; else when the case is run.
+    pub now: Option<SystemTime>,
     pub expect: Expectation,
 }
 
