@@ -21,9 +21,11 @@ pub(super) fn duration(text: &str) -> Result<SignedDuration, String> {
 pub(super) fn limit(text: &str) -> Result<SignedDuration, String> {
     let parsed: Option<SignedDuration> = text.parse().ok();
     match parsed {
-        Some(time) if time.is_zero() => Err("nothing can be decided in no time; name a time that is enough, such as 60s, or one \
+        Some(time) if time.is_zero() => {
+            Err("nothing can be decided in no time; name a time that is enough, such as 60s, or one \
                                              that is never over, such as 1000h"
-            .to_owned()),
+                .to_owned())
+        }
         Some(time) if time.is_positive() => Ok(time),
         Some(_) | None => Err("it is written as 60s, 30m or 1h30m".to_owned()),
     }

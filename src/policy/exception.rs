@@ -22,6 +22,8 @@ use crate::schema::metadata::configuration;
 /// Group, version and kind of the documents.
 pub(crate) const GROUP: &str = "admit";
 pub(crate) const KIND: &str = "PolicyException";
+/// Characters of a reason, which stands in every report.
+const MAX_REASON: usize = 1_024;
 
 /// Requests that policies let through until a date.
 ///
@@ -126,6 +128,9 @@ impl PolicyException {
                 spec.path_of("reason"),
                 "every report shows why this is let through",
             ));
+        }
+        if reason.chars().count() > MAX_REASON {
+            errors.push(FieldError::too_long(spec.path_of("reason"), 1_024));
         }
         let text = spec.string("until")?;
         let until = end(&text);
@@ -286,12 +291,20 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_any_text() {
-        for (pattern, text) in
-            [("a", "a"), ("*", ""), ("a*", "a"), ("a*c", "abc"), ("*b*", "abc"), ("a*b*c", "aXbYbc"), ("**", "x")]
-        {
+        for (pattern, text) in [
+            ("a", "a"),
+            ("*", ""),
+            ("a*", "a"),
+            ("a*c", "abc"),
+            ("*b*", "abc"),
+            ("a*b*c", "aXbYbc"),
+            ("**", "x"),
+        ] {
             assert!(matches(pattern, text), "{pattern} {text}");
         }
-        for (pattern, text) in [("a", "ab"), ("", "a"), ("a*a", "a"), ("a*c", "acb"), ("*b*", "ac"), ("a*b*b", "ab")] {
+        for (pattern, text) in
+            [("a", "ab"), ("", "a"), ("a*a", "a"), ("a*c", "acb"), ("*b*", "ac"), ("a*b*b", "ab")]
+        {
             assert!(!matches(pattern, text), "{pattern} {text}");
         }
     }
@@ -309,13 +322,19 @@ mod tests {
     #[test]
     fn all_that_is_wrong_is_told() {
         let told = |spec: Value| {
-            let document = json!({"apiVersion": "admit/v1", "kind": KIND, "metadata": {"name": "a"}, "spec": spec});
+            let document =
+                json!({"apiVersion": "admit/v1", "kind": KIND, "metadata": {"name": "a"}, "spec": spec});
             let errors = PolicyException::compile(&document).err().unwrap_or_default();
             errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         };
         assert_eq!(told(json!({"policies": ["p"], "reason": "r", "until": "2026-12-31"})), "");
         let all = told(json!({"reason": " ", "until": "soon", "operations": ["WATCH"]}));
-        for field in ["spec.policies: Required", "spec.reason: Required", "spec.until: Invalid", "spec.operations[0]: Unsupp"] {
+        for field in [
+            "spec.policies: Required",
+            "spec.reason: Required",
+            "spec.until: Invalid",
+            "spec.operations[0]: Unsupp",
+        ] {
             assert!(all.contains(field), "{field}: {all}");
         }
         assert!(told(json!({"policies": "p"})).contains("spec.policies"));

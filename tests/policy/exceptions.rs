@@ -56,13 +56,13 @@ fn only_what_is_named_is_let_through() {
     let set = loaded(&[exception("sale", SPEC)]);
     let allowed = |request: &Request<'_>| set.decide(request, set.documents()).allowed();
     assert!(allowed(&request(|_| ())));
-    for (pointer, other) in [
-        ("/operation", "UPDATE"),
-        ("/name", "db-1"),
-        ("/namespace", "shop-2"),
-        ("/userInfo/username", "ann"),
-    ] {
-        assert!(!allowed(&request(|request| *request.pointer_mut(pointer).unwrap() = other.into())), "{pointer}");
+    for (pointer, other) in
+        [("/operation", "UPDATE"), ("/name", "db-1"), ("/namespace", "shop-2"), ("/userInfo/username", "ann")]
+    {
+        assert!(
+            !allowed(&request(|request| *request.pointer_mut(pointer).unwrap() = other.into())),
+            "{pointer}"
+        );
     }
 }
 
@@ -127,19 +127,27 @@ fn suites_say_when_it_is() {
         assert!(result.passed(), "{}: {:?}", case.name, result.mismatches);
     }
     let wrong = json!({"apiVersion": "admit/v1", "kind": "Suite", "cases": [case("today", json!("deny"))]});
-    assert!(Suite::decode(&wrong).unwrap_err().to_string().starts_with("cases[0].now: `today` must be a time"));
+    assert!(
+        Suite::decode(&wrong).unwrap_err().to_string().starts_with("cases[0].now: `today` must be a time")
+    );
 }
 
 #[test]
 fn mistakes_are_told_at_their_lines() {
     let told = |exceptions: &str| {
         let text = format!("{POLICY}{exceptions}");
-        let errors = PolicySet::load_files([("p.yaml", text.as_str())], LoadOptions::default()).err().unwrap_or_default();
+        let errors = PolicySet::load_files([("p.yaml", text.as_str())], LoadOptions::default())
+            .err()
+            .unwrap_or_default();
         errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     assert_eq!(told(&exception("a", SPEC)), "");
     let named = told(&exception("a", "{policies: [fewer], until: '2026-12-31', reason: r}"));
-    assert!(named.contains("spec.policies[0]") && named.contains("there is no ValidatingAdmissionPolicy of this name"), "{named}");
+    assert!(
+        named.contains("spec.policies[0]")
+            && named.contains("there is no ValidatingAdmissionPolicy of this name"),
+        "{named}"
+    );
     let slip = told(&exception("a", "{policies: [few], untill: '2026-12-31', reason: r}"));
     assert!(slip.contains("spec.untill: unknown field; did you mean `until`?"), "{slip}");
     let kind = told(&exception("a", SPEC).replace("PolicyException", "PolicyExcepton"));

@@ -241,7 +241,9 @@ fn note(
             let let_through = outcome.excepted.as_ref().filter(|excepted| excepted.in_force).is_some();
             let (effect, message) = match &rule.verdict {
                 Verdict::Admitted => continue,
-                Verdict::Failed { message, .. } | Verdict::Errored { message, denies: true } if let_through => {
+                Verdict::Failed { message, .. } | Verdict::Errored { message, denies: true }
+                    if let_through =>
+                {
                     (Effect::Excepted, message)
                 }
                 Verdict::Errored { message, .. } if denies => (Effect::DenyOnError, message),

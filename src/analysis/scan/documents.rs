@@ -87,7 +87,8 @@ fn result(finding: &Finding) -> Value {
         put("message", finding.message.as_str().into());
     }
     if let Some(subject) = &finding.subject {
-        let mut object = json!({"apiVersion": subject.api_version, "kind": subject.kind, "name": subject.name});
+        let mut object =
+            json!({"apiVersion": subject.api_version, "kind": subject.kind, "name": subject.name});
         for (field, text) in [("namespace", &subject.namespace), ("uid", &subject.uid)] {
             if !text.is_empty() {
                 object[field] = text.as_str().into();

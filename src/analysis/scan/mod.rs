@@ -132,14 +132,21 @@ impl<'s> Scan<'s> {
         }
         let policy = Arc::clone(&outcome.policy);
         if !self.as_somebody && self.asking.get(&policy).copied().unwrap_or_default() {
-            return Some(Finding { policy, outcome: Outcome::Skip, message: ASKS.to_owned(), ..Finding::default() });
+            return Some(Finding {
+                policy,
+                outcome: Outcome::Skip,
+                message: ASKS.to_owned(),
+                ..Finding::default()
+            });
         }
         let excepted = outcome.excepted.as_ref();
         let of_rule = |rule: &RuleOutcome| {
             let excepted = excepted.filter(|excepted| excepted.in_force);
             let (outcome, message) = match &rule.verdict {
                 Verdict::Admitted => (Outcome::Pass, String::new()),
-                Verdict::Failed { message, .. } | Verdict::Errored { message, denies: true } if excepted.is_some() => {
+                Verdict::Failed { message, .. } | Verdict::Errored { message, denies: true }
+                    if excepted.is_some() =>
+                {
                     (Outcome::Skip, message.clone())
                 }
                 Verdict::Errored { message, .. } => (Outcome::Error, message.clone()),

@@ -185,7 +185,8 @@ mod tests {
     #[test]
     fn the_gravest_are_kept_and_all_are_counted() {
         let mut report = Report::default();
-        let finding = |outcome, message: &str| Finding { outcome, message: message.to_owned(), ..Finding::default() };
+        let finding =
+            |outcome, message: &str| Finding { outcome, message: message.to_owned(), ..Finding::default() };
         for _ in 0..3_000 {
             report.add(finding(Outcome::Skip, "s"));
             report.add(finding(Outcome::Pass, ""));

@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use admit_analysis::releases::Releases;
 use clap::Args;
 
-use self::fields::Fields;
 pub(super) use self::asked::AskedArgs;
+use self::fields::Fields;
 pub(super) use self::input::{InputArgs, Inputs};
 pub(super) use self::live::read_from;
 use super::Exit;

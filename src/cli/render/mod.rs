@@ -13,8 +13,8 @@ mod github;
 pub(super) mod lint;
 pub(super) mod releases;
 pub(super) mod replay;
-pub(super) mod scan;
 mod sarif;
+pub(super) mod scan;
 pub(super) mod states;
 pub(super) mod suites;
 

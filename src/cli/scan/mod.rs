@@ -172,8 +172,7 @@ impl ScanArgs {
 impl ByArgs {
     fn inputs(&self, filenames: Vec<PathBuf>) -> InputArgs {
         let user = self.user.clone().unwrap_or_else(|| "admin".to_owned());
-        let asked =
-            AskedArgs::by(self.namespace.clone(), user, self.groups.clone(), self.authorizer.clone());
+        let asked = AskedArgs::by(self.namespace.clone(), user, self.groups.clone(), self.authorizer.clone());
         InputArgs::standing(filenames, self.policies.clone(), asked, self.ignore_unknown)
     }
 }
@@ -219,4 +218,3 @@ fn scan(inputs: &Inputs, as_somebody: bool, end: Option<Instant>) -> Scanned {
     drop(progress);
     Scanned { reports: scan.finish(), late, unread: inputs.unread.len() }
 }
-
