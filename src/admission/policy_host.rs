@@ -1,7 +1,7 @@
 //! What policies may ask about beside the request: the cluster, where one is watched, and the loaded files.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use admit_policy::{
     Access, AccessAttributes, Documents, GroupVersionKind, GroupVersionResource, Host, HostError, Scope,
@@ -98,5 +98,9 @@ impl Host for PolicyHost<'_> {
             Some(cluster) => cluster.authorize(user, attributes),
             None => self.files.authorize(user, attributes),
         }
+    }
+
+    fn now(&self) -> Option<SystemTime> {
+        Some(SystemTime::now())
     }
 }

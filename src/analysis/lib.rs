@@ -3,6 +3,7 @@
 //! ```text
 //! documents ──┬─ boundaries   where judging may come out differently
 //!             └─ judge        one engine run for each group of releases between ──► Report
+//! objects ────── scan         one result for each object and policy ──► Reports
 //! log ────────── replay       one decision for each request ──► Report
 //! PolicySet, field ──states── what holds for all objects, and what is admitted of those that are tried ──► Picture
 //! ```
@@ -11,6 +12,7 @@
 //! |---|---|---|
 //! | [`releases`] | which Kubernetes releases take a document, and why others do not | nothing of ours |
 //! | [`replay`] | what policies would have decided about the requests of an audit log | nothing of ours |
+//! | [`scan`] | what policies say of the objects that stand in a cluster | replay |
 //! | [`states`] | which values of a field may follow one another | nothing of ours |
 //!
 //! Every verdict is that of admit-policy, which is told the release ([`admit_policy::release`]); nothing here has an idea of its
@@ -20,6 +22,7 @@
 
 pub mod releases;
 pub mod replay;
+pub mod scan;
 pub mod states;
 
 /// The examples of the readme.

@@ -7,12 +7,13 @@ use clap::{Args, ValueEnum};
 use kube::Client;
 
 use super::process::Fault;
+use super::scan::ScanControllerArgs;
 use super::value_parsers::object;
 use crate::controllers::clusteroperator;
 use crate::controllers::datagather::{self, Settings};
 use crate::controllers::kit::lease::Election;
 use crate::controllers::kit::manager::{Manager, Member};
-use crate::controllers::{cyndi, mustgather, observability};
+use crate::controllers::{cyndi, mustgather, observability, scan};
 
 /// What was typed about the set of controllers.
 #[derive(Clone, Debug, Args)]
@@ -33,6 +34,9 @@ pub(super) struct ControllerArgs {
     /// ConfigMap, as NAMESPACE/NAME, whose keys (.yaml, .yml, .json) are such manifests; those of a folder come first
     #[arg(long, value_name = "CONFIGMAP", value_parser = object)]
     payload_config_map: Option<(String, String)>,
+
+    #[command(flatten)]
+    scanning: ScanControllerArgs,
 }
 
 /// A controller by name.
@@ -43,6 +47,7 @@ pub(super) enum Which {
     Clusteroperator,
     Observability,
     Cyndi,
+    Scan,
 }
 
 impl Which {
@@ -54,6 +59,7 @@ impl Which {
             Self::Clusteroperator => "admit-clusteroperator",
             Self::Observability => "admit-observability",
             Self::Cyndi => "admit-cyndi",
+            Self::Scan => "admit-scan",
         }
     }
 }
@@ -117,6 +123,7 @@ impl ControllerArgs {
             Which::Datagather => datagather::member(client, told.gathering.clone()).map_err(Fault::usage),
             Which::Mustgather => Ok(mustgather::member(client, told.must_gathers.clone())),
             Which::Observability => Ok(observability::member(client, told.add_ons.clone())),
+            Which::Scan => self.scanning.settings().map(|settings| scan::member(client, settings)),
             Which::Cyndi => return Ok(cyndi::members(&client, &told.pipelines).into()),
             Which::Clusteroperator => {
                 let (payload, config_map) = (self.payload.clone(), self.payload_config_map.clone());

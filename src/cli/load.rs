@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::SystemTime;
 
 use admit_apimachinery::yaml;
 use admit_policy::manifest::{self, Document, LoadError};
@@ -35,6 +36,20 @@ pub(super) fn policies_with(paths: &[impl AsRef<Path>], options: LoadOptions) ->
     }
     let texts = texts.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     PolicySet::load_files(texts, options).map_err(|errors| not_compiled(&errors))
+}
+
+/// The set as it is now: what exceptions let through depends on the time.
+pub(super) fn as_of_now(set: PolicySet) -> PolicySet {
+    set.at(SystemTime::now())
+}
+
+/// Tells of exceptions that have ended.
+pub(super) fn tell_ended(set: &PolicySet) {
+    let now = SystemTime::now();
+    for exception in set.exceptions().filter(|exception| exception.has_ended(now)) {
+        let (name, until) = (exception.name(), exception.until());
+        process::warn(&format!("the exception `{name}` ended at {until} and lets nothing through any more"));
+    }
 }
 
 /// The documents of every manifest at `paths`, in order of file names: when one text cannot be parsed, the mistakes in the others

@@ -37,6 +37,7 @@ mod releases;
 mod render;
 mod replay;
 mod report_condition;
+mod scan;
 mod schema;
 mod serve;
 mod sources;
@@ -88,6 +89,8 @@ enum Command {
     States(states::StatesArgs),
     /// Say what policies would have decided about the requests of an audit log
     Replay(replay::ReplayArgs),
+    /// Say what policies make of the objects that stand in a cluster, in reports by namespace
+    Scan(Box<scan::ScanArgs>),
     /// Evaluate one expression
     Eval(eval::EvalArgs),
     /// Print a folder with `kube-apiserver` and `etcd` for the suites of operators: KUBEBUILDER_ASSETS=$(admit envtest)
@@ -200,6 +203,7 @@ impl Cli {
             Command::Explain(args) => args.run(),
             Command::States(args) => args.run(),
             Command::Replay(args) => args.run(),
+            Command::Scan(args) => args.run(),
             Command::Eval(args) => args.run(),
             Command::Envtest(args) => args.run(),
             Command::Serve(args) => args.run(),

@@ -6,7 +6,7 @@ use std::time::Instant;
 use admit_analysis::states::{Diagram, Difference, FieldPath, Inquiry, Picture, PictureError, compare};
 use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::Document;
-use admit_policy::suite::Suite;
+use admit_policy::suite::{StatesCase, Suite};
 use admit_policy::{GroupVersionKind, LoadOptions, PolicySet, UserInfo};
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
@@ -16,7 +16,7 @@ use super::Exit;
 use super::process::{self, Fault};
 use super::progress::Progress;
 use super::render::{self, states as drawing};
-use super::value_parsers::duration;
+use super::value_parsers::limit;
 use super::{conversion, load};
 
 /// Arguments of `admit states`.
@@ -28,12 +28,13 @@ so many that were tried, which were made of the schema, the constants in rules, 
 
 Without --field, every field is drawn whose few values some rule compares with what they were before. A field that may have any \
 text has the texts that rules name, and `other` for the rest. --expect compares with a Mermaid stateDiagram-v2, which may stand in \
-a Markdown file: each difference is named.
+a Markdown file, or with the `states` of a suite, which admit test runs as well: each difference is named.
 
 Examples:
   admit states --policies policies/datagather --policies deploy/crds
   admit states --policies policies --policies deploy/crds --kind MustGather -o mermaid
-  admit states --policies crd.yaml --field status.phase -o dot | dot -Tsvg > phase.svg
+  admit states --policies crd.yaml --field status.phase -o svg > phase.svg
+  admit states --policies crd.yaml --field status.phase -o dot | dot -Tpng > phase.png
   admit states --policies crd.yaml --field status.phase --expect phases.mmd
 
 Exit codes: 0 everything is decided, and as expected, 1 something differs from --expect, 2 usage or unreadable input, \
@@ -59,12 +60,12 @@ pub(super) struct StatesArgs {
     #[arg(long = "as", value_name = "USER")]
     users: Vec<String>,
 
-    /// A Mermaid diagram of what is to be allowed
+    /// What is to be allowed: a Mermaid diagram, or a suite with `states`
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
 
     /// How long to look for objects; what was not tried then is undecided
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
     timeout: SignedDuration,
 
     /// Show an object for every change that is allowed
@@ -89,12 +90,15 @@ enum Format {
     Mermaid,
     /// A graph for Graphviz
     Dot,
+    /// A picture, for screens in light and dark colours
+    Svg,
     /// One document
     Json,
 }
 
 /// What is drawn, and what it is drawn from.
-struct Inputs {
+#[derive(Debug)]
+pub(super) struct Inputs {
     set: PolicySet,
     documents: Vec<Document>,
     given: Vec<Value>,
@@ -129,6 +133,7 @@ impl StatesArgs {
                     Format::Text => drawing::text(&drawn, self.verbose),
                     Format::Mermaid => drawing::mermaid(&drawn),
                     Format::Dot => drawing::dot(&drawn),
+                    Format::Svg => drawing::svg(&drawn),
                     Format::Json => drawing::json(&drawn),
                 });
                 if !matches!(self.output, Format::Text | Format::Json) {
@@ -141,19 +146,13 @@ impl StatesArgs {
     }
 
     fn drawn(&self) -> Result<Drawn, Fault> {
-        let expected = self.expect.as_deref().map(diagram).transpose()?;
+        let expected = self.expect.as_deref().map(Expected::read).transpose()?;
         let end = Instant::now().checked_add(self.timeout.unsigned_abs());
         let over = || end.is_some_and(|end| Instant::now() >= end);
-        let inputs = self.inputs()?;
-        let kinds = self.kinds(&inputs)?;
-        let inquiry = |kind| Inquiry {
-            set: &inputs.set,
-            documents: &inputs.documents,
-            kind,
-            given: &inputs.given,
-            users: &inputs.users,
-            over: &over,
-        };
+        let options = LoadOptions { ignore_unknown: self.ignore_unknown };
+        let inputs = Inputs::read(&self.policies, &self.filenames, &self.users, options)?;
+        let kinds = inputs.kinds(self.kind.as_deref())?;
+        let inquiry = |kind| inputs.inquiry(kind, &over);
         let asked: Vec<(&GroupVersionKind, FieldPath)> = match &self.field {
             Some(field) => kinds.iter().map(|kind| (kind, field.clone())).collect(),
             None => {
@@ -186,7 +185,7 @@ impl StatesArgs {
         }
         let differences = match (expected, pictures.as_slice()) {
             (None, _) => Vec::new(),
-            (Some(diagram), [picture]) => compare(picture, &diagram),
+            (Some(expected), [picture]) => compare(picture, &expected.of(picture)?),
             (Some(_), several) => {
                 let names = several.iter().map(|picture| {
                     format!(
@@ -203,22 +202,32 @@ impl StatesArgs {
         };
         Ok(Drawn { pictures, differences })
     }
+}
 
-    fn inputs(&self) -> Result<Inputs, Fault> {
-        let documents = load::policy_documents(&self.policies)?;
-        let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
-        let set = PolicySet::load_with(&documents, load_options)
+impl Inputs {
+    /// What stands in the files, and in the suites beside them.
+    ///
+    /// # Errors
+    /// For what cannot be read or does not compile.
+    pub(super) fn read(
+        policies: &[PathBuf],
+        filenames: &[PathBuf],
+        users: &[String],
+        options: LoadOptions,
+    ) -> Result<Self, Fault> {
+        let documents = load::policy_documents(policies)?;
+        let set = PolicySet::load_with(&documents, options)
             .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
             .converting(conversion::offline)
             .knowing(&BuiltinKinds);
-        let (mut given, mut users) = (Vec::new(), Vec::new());
+        let mut given = Vec::new();
         let mut take = |document: Document| {
             given.push(document.value);
             Ok(())
         };
-        load::each_document(&self.filenames, &mut take)?.tell();
-        users
-            .extend(self.users.iter().map(|name| UserInfo { username: name.clone(), ..UserInfo::default() }));
+        load::each_document(filenames, &mut take)?.tell();
+        let user = |name: &String| UserInfo { username: name.clone(), ..UserInfo::default() };
+        let mut users: Vec<UserInfo> = users.iter().map(user).collect();
         for document in documents.iter().filter(|document| Suite::is(&document.value)) {
             // A suite that cannot be read is told where it is run.
             let Ok(suite) = Suite::decode_knowing(&document.value, Some(&BuiltinKinds)) else { continue };
@@ -230,22 +239,54 @@ impl StatesArgs {
                 }
             }
         }
-        Ok(Inputs { set, documents, given, users })
+        Ok(Self { set, documents, given, users })
+    }
+
+    /// Where the pictures differ from what a suite expects of a field; nothing where they do not.
+    ///
+    /// # Errors
+    /// For what a suite says that is none, and contradictions.
+    pub(super) fn differences(
+        &self,
+        case: &StatesCase,
+        over: &dyn Fn() -> bool,
+    ) -> Result<Vec<String>, Fault> {
+        let diagram = Diagram::listed(case.expect.iter().map(String::as_str))
+            .map_err(|error| Fault::usage(format!("{}: expect: {error}", case.name)))?;
+        let field: FieldPath =
+            case.field.parse().map_err(|error| Fault::usage(format!("{}: field: {error}", case.name)))?;
+        let mut missing = None;
+        for kind in self.kinds(case.kind.as_deref())? {
+            match self.inquiry(&kind, over).picture(&field) {
+                Ok(picture) => return Ok(told(&picture, &diagram)),
+                Err(error @ (PictureError::NoField { .. } | PictureError::Unbounded { .. })) => {
+                    missing.get_or_insert(error);
+                }
+                Err(error) => return Err(Fault::internal(error)),
+            }
+        }
+        let missing = missing.map_or_else(|| "no kind has it".to_owned(), |error| error.to_string());
+        Err(Fault::usage(format!("{}: field: {missing}", case.name)))
+    }
+
+    fn inquiry<'i>(&'i self, kind: &'i GroupVersionKind, over: &'i dyn Fn() -> bool) -> Inquiry<'i> {
+        let Self { set, documents, given, users } = self;
+        Inquiry { set, documents, kind, given, users, over }
     }
 
     /// The kinds that are defined, or given, and were asked for.
-    fn kinds(&self, inputs: &Inputs) -> Result<Vec<GroupVersionKind>, Fault> {
+    fn kinds(&self, asked: Option<&str>) -> Result<Vec<GroupVersionKind>, Fault> {
         let mut kinds = Vec::new();
-        for crd in inputs.set.documents().crds() {
+        for crd in self.set.documents().crds() {
             let definition = crd.definition();
             let served = definition.versions.iter().filter(|version| version.served);
             kinds.extend(served.map(|version| {
                 GroupVersionKind::new(&*definition.group, &*version.name, &*definition.names.kind)
             }));
         }
-        for kind in inputs.given.iter().map(GroupVersionKind::of) {
+        for kind in self.given.iter().map(GroupVersionKind::of) {
             // Of a kind that no file defines, what a server would do is known only where it is built in.
-            let is_known = inputs.set.documents().crd_of(&kind).is_some() || !kind.group.contains('.');
+            let is_known = self.set.documents().crd_of(&kind).is_some() || !kind.group.contains('.');
             if is_known && !kind.kind.is_empty() && !kinds.contains(&kind) {
                 kinds.push(kind);
             }
@@ -256,7 +297,7 @@ impl StatesArgs {
                  CustomResourceDefinition with --policies",
             ));
         }
-        let Some(asked) = &self.kind else { return Ok(kinds) };
+        let Some(asked) = asked else { return Ok(kinds) };
         let all = kinds.clone();
         kinds.retain(|kind| {
             let full = format!("{}.{}.{}", kind.kind, kind.version, kind.group);
@@ -274,7 +315,58 @@ impl StatesArgs {
     }
 }
 
-fn diagram(file: &Path) -> Result<Diagram, Fault> {
-    let shown = file.display();
-    Diagram::read(&load::text(file)?).map_err(|error| Fault::usage(format!("{shown}: {error}")))
+/// Where a picture differs, and what is not decided of it.
+fn told(picture: &Picture, diagram: &Diagram) -> Vec<String> {
+    let mut told: Vec<String> = compare(picture, diagram).iter().map(ToString::to_string).collect();
+    if told.is_empty() && !picture.is_decided() {
+        let undecided = picture.undecided().map(|transition| {
+            format!("{} -> {}: undecided", transition.from.as_deref().unwrap_or("[*]"), transition.to)
+        });
+        told.extend(undecided);
+        if picture.interrupted {
+            told.push("the time was over before everything was tried".to_owned());
+        }
+    }
+    told
+}
+
+/// What is expected of one picture.
+enum Expected {
+    Diagram(Diagram),
+    /// What a suite says of several.
+    Suite(Vec<StatesCase>),
+}
+
+impl Expected {
+    fn read(file: &Path) -> Result<Self, Fault> {
+        let shown = file.display();
+        let text = load::text(file)?;
+        let suites = load::parse(&shown.to_string(), &text).unwrap_or_default();
+        let suites: Vec<&Document> = suites.iter().filter(|document| Suite::is(&document.value)).collect();
+        if suites.is_empty() {
+            let diagram = Diagram::read(&text);
+            return diagram.map(Self::Diagram).map_err(|error| Fault::usage(format!("{shown}: {error}")));
+        }
+        let mut states = Vec::new();
+        for suite in suites {
+            let suite = Suite::decode_knowing(&suite.value, Some(&BuiltinKinds));
+            states.extend(suite.map_err(|error| Fault::usage(format!("{shown}: {error}")))?.states);
+        }
+        Ok(Self::Suite(states))
+    }
+
+    fn of(self, picture: &Picture) -> Result<Diagram, Fault> {
+        let states = match self {
+            Self::Diagram(diagram) => return Ok(diagram),
+            Self::Suite(states) => states,
+        };
+        let field = picture.field.to_string();
+        let Some(case) = states.iter().find(|case| case.field == field) else {
+            return Err(Fault::usage(format!(
+                "no item of `states` in the suite is about the field `{field}`"
+            )));
+        };
+        Diagram::listed(case.expect.iter().map(String::as_str))
+            .map_err(|error| Fault::usage(format!("{}: expect: {error}", case.name)))
+    }
 }

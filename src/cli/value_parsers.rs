@@ -17,6 +17,20 @@ pub(super) fn duration(text: &str) -> Result<SignedDuration, String> {
     parsed.filter(SignedDuration::is_positive).ok_or_else(|| "it is written as 2h, 30m or 1h30m".to_owned())
 }
 
+/// How long work may take. None at all would decide nothing: whoever wants no limit is told how to say so.
+pub(super) fn limit(text: &str) -> Result<SignedDuration, String> {
+    let parsed: Option<SignedDuration> = text.parse().ok();
+    match parsed {
+        Some(time) if time.is_zero() => {
+            Err("nothing can be decided in no time; name a time that is enough, such as 60s, or one \
+                                             that is never over, such as 1000h"
+                .to_owned())
+        }
+        Some(time) if time.is_positive() => Ok(time),
+        Some(_) | None => Err("it is written as 60s, 30m or 1h30m".to_owned()),
+    }
+}
+
 /// A name that is a part of a domain name, as those of Services and Namespaces are.
 pub(super) fn label(text: &str) -> Result<String, String> {
     if !names::dns1123_label(text).is_empty() {
@@ -63,6 +77,17 @@ mod tests {
             (&"a".repeat(254), false, false),
         ] {
             assert_eq!((label(text).is_ok(), name(text).is_ok()), (is_a_label, is_a_name), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_no_time_is_met_with_its_remedy() {
+        assert!(limit("60s").is_ok() && limit("1000h").is_ok());
+        for text in ["0s", "0h0m"] {
+            assert!(limit(text).unwrap_err().contains("such as 1000h"), "{text}");
+        }
+        for text in ["", "-5s", "soon", "60"] {
+            assert_eq!(limit(text).unwrap_err(), "it is written as 60s, 30m or 1h30m", "{text}");
         }
     }
 

@@ -15,12 +15,13 @@
 //! | `request` | what is asked: a request, a review, and whom to ask about access, namespaces and params | deadline, read |
 //! | `report` | what was decided, and what expressions did meanwhile | deadline, request |
 //! | `schema` | defaults, pruning and validation by a structural schema, metadata of objects | deadline, read, release |
+//! | `exception` | which requests policies let through, and until when | read, report, request, schema |
 //! | `crd` | which definitions may be registered, and what they make of custom resources | deadline, read, release, report, schema |
 //! | `matching` | which requests a policy, a binding or a webhook matches | deadline, read, request |
-//! | `vap` | what a ValidatingAdmissionPolicy says of a request, and a MutatingAdmissionPolicy makes of it | deadline, matching, patch, read, release, report, request, schema |
+//! | `vap` | what a ValidatingAdmissionPolicy says of a request, and a MutatingAdmissionPolicy makes of it | deadline, exception, matching, patch, read, release, report, request, schema |
 //! | `webhook` | whether a webhook configuration is valid | matching, read, schema, vap |
 //! | `devices` | whether an expression selects devices | nothing of ours |
-//! | `set` | all policies with their bindings and documents; loading, and the decision | crd, deadline, matching, read, report, request, schema, vap, webhook |
+//! | `set` | all policies with their bindings and documents; loading, and the decision | crd, deadline, exception, matching, read, report, request, schema, vap, webhook |
 //! | `tools` | test suites, lint, applied manifests, generated suites, single expressions | crd, matching, patch, read, release, report, request, schema, set, vap |
 //!
 //! `crd` and `vap` do not know each other.
@@ -61,6 +62,7 @@
 pub mod crd;
 mod deadline;
 mod devices;
+mod exception;
 pub mod matching;
 pub mod patch;
 mod read;
@@ -75,7 +77,7 @@ pub mod webhook;
 
 // The main way: documents to a set, a request and its environment to a decision.
 pub use self::report::decision::{
-    Decision, Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, RulePath, Skipped, Status,
+    Decision, Denial, Enforcement, Excepted, PolicyOutcome, Reason, RuleOutcome, RulePath, Skipped, Status,
     StatusDetails, Verdict,
 };
 pub use self::request::host::{Access, AccessAttributes, Host, HostError, Scope};
@@ -100,6 +102,8 @@ pub use self::vap::{
     MutatingPolicy, NotFoundAction, OutOfBudget, ParamRef, ParamSelector, Policy, Reinvocation, Schemas,
     TypeWarning, Types, Unmade,
 };
+
+pub use self::exception::PolicyException;
 
 // How evaluations are watched and ended.
 pub use self::deadline::{Deadline, Interrupted, Pace, asking, unasked};

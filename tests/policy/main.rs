@@ -11,6 +11,7 @@ mod crd_suites;
 mod custom_resources;
 mod deadline;
 mod deciding;
+mod exceptions;
 mod field_errors;
 mod json;
 mod loading;

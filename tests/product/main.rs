@@ -28,6 +28,7 @@ mod replay;
 mod repository;
 mod running;
 mod security;
+mod scan;
 mod serve;
 mod sftp;
 mod shipped;

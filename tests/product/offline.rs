@@ -112,7 +112,13 @@ fn every_transcript_is_run() {
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     found.sort();
-    assert_eq!(found, ["check", "eval", "explain", "init", "inputs", "lint", "releases", "replay", "usage"]);
+    assert_eq!(
+        found,
+        [
+            "check", "eval", "explain", "init", "inputs", "lint", "releases", "replay", "scan", "states",
+            "usage"
+        ]
+    );
 }
 
 #[test]
@@ -133,6 +139,16 @@ fn explain() {
 #[test]
 fn replay_of_logs() {
     check("replay");
+}
+
+#[test]
+fn scan_of_what_stands() {
+    check("scan");
+}
+
+#[test]
+fn states_in_suites() {
+    check("states");
 }
 
 #[test]

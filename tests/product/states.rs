@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::output_schemas::schema;
 use crate::repository::root;
+use crate::suites::page::{browser, shown};
 use crate::support::json_schema::complaints;
 
 fn states(args: &[&str]) -> Output {
@@ -128,4 +129,65 @@ fn what_cannot_be_drawn_is_a_mistake_of_usage() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("name the file of its CustomResourceDefinition with --policies"), "{told}");
+}
+
+/// What a reader sees: texts with their places, and colours.
+const QUESTION: &str = "
+const seen = {
+  ground: getComputedStyle(document.querySelector('.ground')).fill,
+  ink: getComputedStyle(document.querySelector('text')).fill,
+  sizes: [...new Set([...document.querySelectorAll('text')].map(text => getComputedStyle(text).fontSize))],
+  scale: document.querySelector('svg').getBoundingClientRect().width / document.querySelector('svg').viewBox.baseVal.width,
+  width: document.querySelector('svg').getBoundingClientRect().width,
+  texts: [...document.querySelectorAll('text')].map(text => {
+    const box = text.getBoundingClientRect();
+    return {text: text.textContent, kind: text.getAttribute('class'), left: box.left, right: box.right, top: box.top, bottom: box.bottom};
+  }),
+  changes: document.querySelectorAll('path.arrow').length,
+};";
+
+#[test]
+fn pictures_are_readable_in_light_and_dark() {
+    let Some(browser) = browser() else {
+        return testing::skip(testing::Need::Chromium, "there is no chromium on the PATH");
+    };
+    let place = tempfile::tempdir().unwrap();
+    for (folder, definition, field) in PICTURES {
+        let output = states(&[
+            "--policies",
+            &format!("policies/{folder}"),
+            "--policies",
+            &format!("deploy/crds/{definition}.yaml"),
+            "--field",
+            field,
+            "-o",
+            "svg",
+        ]);
+        let svg = String::from_utf8(output.stdout).unwrap();
+        let page = place.path().join("page.html");
+        std::fs::write(&page, format!("<html><body style=\"margin:0;width:800px\">{svg}</body></html>"))
+            .unwrap();
+        let (light, dark) = (shown(browser, &page, QUESTION, false), shown(browser, &page, QUESTION, true));
+        assert_eq!(
+            (&light["ground"], &dark["ground"]),
+            (&"rgb(255, 255, 255)".into(), &"rgb(22, 24, 28)".into())
+        );
+        assert_ne!(light["ink"], dark["ink"], "{folder}");
+        assert_eq!(light["sizes"], serde_json::json!(["13px"]), "{folder}");
+        assert_eq!(light["width"], 800, "{folder}");
+        assert!(light["changes"].as_u64() > Some(5), "{folder}: {light:#}");
+        let texts = light["texts"].as_array().unwrap();
+        let number = |text: &Value, side: &str| text[side].as_f64().unwrap();
+        for (at, one) in texts.iter().enumerate() {
+            assert!(number(one, "left") >= 0.0 && number(one, "right") <= 800.0, "{folder}: {one:#}");
+            for other in &texts[at + 1..] {
+                let beside = number(one, "right") <= number(other, "left")
+                    || number(other, "right") <= number(one, "left");
+                // Lines of text stand closer than their boxes are high.
+                let above = number(one, "bottom") <= number(other, "top") + 2.0
+                    || number(other, "bottom") <= number(one, "top") + 2.0;
+                assert!(beside || above, "{folder}: {one:#} lies over {other:#}");
+            }
+        }
+    }
 }

@@ -29,6 +29,8 @@ pub enum Unread {
     TooLong,
     /// The compressed file ends early, or is damaged: what comes behind is not known.
     Torn,
+    /// The time for the replay was over: this line, and what comes behind, was not looked at.
+    Late,
 }
 
 impl Unread {
@@ -41,6 +43,7 @@ impl Unread {
             Self::Foreign => "foreign",
             Self::TooLong => "tooLong",
             Self::Torn => "torn",
+            Self::Late => "late",
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::SystemTime;
 
 use admit_policy::{
     Access, AccessAttributes, Documents, GroupVersionKind, GroupVersionResource, Host, HostError, Scope,
@@ -20,6 +21,8 @@ pub(super) struct Surroundings<'s> {
     pub(super) namespace: Option<(&'s str, Arc<Value>)>,
     /// Whether roles or answers were given that can tell who may do what.
     pub(super) knows_access: bool,
+    /// When the request was made; where that is not recorded, as the documents have it.
+    time: Option<SystemTime>,
     /// Bits of what was asked and is not known.
     unknown: AtomicU8,
 }
@@ -32,8 +35,9 @@ impl<'s> Surroundings<'s> {
         documents: &'s Documents,
         namespace: Option<(&'s str, Arc<Value>)>,
         knows_access: bool,
+        time: Option<SystemTime>,
     ) -> Self {
-        Self { documents, namespace, knows_access, unknown: AtomicU8::new(0) }
+        Self { documents, namespace, knows_access, time, unknown: AtomicU8::new(0) }
     }
 
     /// What was asked since the last call and is not known, if anything was.
@@ -107,5 +111,9 @@ impl Host for Surroundings<'_> {
             self.note(Cause::Access);
         }
         self.documents.authorize(user, attributes)
+    }
+
+    fn now(&self) -> Option<SystemTime> {
+        self.time.or_else(|| self.documents.now())
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use admit_policy::crd::{CompiledCrd, Write, Written};
 use admit_policy::matching::is_exempt;
@@ -17,7 +18,7 @@ use super::needs::{Concern, Side, Sight, Unknown};
 use super::report::{Cause, Effect};
 
 /// Stands for a message that may hold a value of a Secret.
-pub(super) const WITHHELD: &str =
+pub(crate) const WITHHELD: &str =
     "(not shown: the message is computed, and the request or the params are Secrets)";
 
 /// A request to decide.
@@ -27,6 +28,8 @@ pub(super) struct Case<'c, 'd> {
     pub(super) unknown: Unknown,
     /// The Namespace of the request, where the log or a dump has shown it.
     pub(super) namespace: Option<Arc<Value>>,
+    /// When it was made, where that is recorded.
+    pub(super) time: Option<SystemTime>,
 }
 
 /// What came of it.
@@ -66,7 +69,7 @@ pub(super) fn judge(side: &Side<'_>, case: &Case<'_, '_>) -> Judged {
         return judged;
     }
     let namespace = case.namespace.clone().map(|namespace| (case.request.namespace.as_str(), namespace));
-    let host = Surroundings::new(side.set.documents(), namespace, side.knows_access);
+    let host = Surroundings::new(side.set.documents(), namespace, side.knows_access, case.time);
     let concern = Concern {
         operation: request.operation,
         resource: &case.request.resource,
@@ -235,8 +238,14 @@ fn note(
         for rule in &outcome.rules {
             let (denies, warns) =
                 (rule.enforced.contains(&Enforcement::Deny), rule.enforced.contains(&Enforcement::Warn));
+            let let_through = outcome.excepted.as_ref().filter(|excepted| excepted.in_force).is_some();
             let (effect, message) = match &rule.verdict {
                 Verdict::Admitted => continue,
+                Verdict::Failed { message, .. } | Verdict::Errored { message, denies: true }
+                    if let_through =>
+                {
+                    (Effect::Excepted, message)
+                }
                 Verdict::Errored { message, .. } if denies => (Effect::DenyOnError, message),
                 Verdict::Errored { message, .. } => (Effect::Error, message),
                 Verdict::Failed { message, .. } if denies => (Effect::Deny, message),
@@ -244,7 +253,11 @@ fn note(
                 Verdict::Failed { .. } if rule.enforced.is_empty() => continue,
                 Verdict::Failed { message, .. } => (Effect::Audit, message),
             };
-            judged.add(&outcome.policy, effect, told(message));
+            let message = match outcome.excepted.as_ref().filter(|_| denies || let_through) {
+                Some(excepted) => format!("{}; {excepted}", told(message)),
+                None => told(message),
+            };
+            judged.add(&outcome.policy, effect, message);
         }
     }
 }

@@ -26,11 +26,14 @@ mod tally;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use admit_policy::{Arena, GroupVersionKind, Request, Review};
+use jiff::Timestamp;
 use serde_json::Value;
 
 pub use self::event::Unread;
+pub(crate) use self::judge::WITHHELD;
 pub use self::needs::Side;
 pub use self::report::{
     Cause, Counts, Effect, Group, GroupKey, Place, Refused, Report, Sample, Undecided, UnreadLines,
@@ -324,7 +327,8 @@ impl<'s> Replay<'s> {
         told: &Told<'_>,
         resource: &str,
     ) {
-        let case = Case { request, unknown, namespace: self.namespace(&request.namespace) };
+        let time = told.time.parse::<Timestamp>().ok().map(SystemTime::from);
+        let case = Case { request, unknown, namespace: self.namespace(&request.namespace), time };
         let judged = judge(&self.side, &case);
         let before = self.older.as_ref().map(|older| judge(older, &case));
         let counts = &mut self.tally.report.counts;

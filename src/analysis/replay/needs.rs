@@ -75,8 +75,18 @@ impl<'s> Side<'s> {
         }
     }
 
+    pub(crate) fn set(&self) -> &'s PolicySet {
+        self.set
+    }
+
+    /// Whether Secrets are params of the policy.
+    pub(crate) fn has_secret_params(&self, policy: &str) -> bool {
+        let mut sights = self.validating.iter().chain(&self.mutating);
+        sights.any(|sight| &*sight.name == policy && sight.secret_params)
+    }
+
     /// Whether the message stands in a policy as it is told: no values of objects are in it.
-    pub(super) fn is_fixed(&self, message: &str) -> bool {
+    pub(crate) fn is_fixed(&self, message: &str) -> bool {
         self.fixed.contains(message)
     }
 

@@ -11,6 +11,8 @@ pub enum Effect {
     Audit,
     /// The client is warned.
     Warn,
+    /// It would be denied, and an exception lets it through.
+    Excepted,
     /// The policy cannot be evaluated, and lets the request pass.
     Error,
     /// The policy cannot be evaluated, and denies the request for that.
@@ -26,6 +28,7 @@ impl Effect {
         match self {
             Self::Audit => "audit",
             Self::Warn => "warn",
+            Self::Excepted => "excepted",
             Self::Error => "error",
             Self::DenyOnError => "denyOnError",
             Self::Deny => "deny",

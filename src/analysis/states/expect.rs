@@ -129,6 +129,34 @@ impl Diagram {
         Self { transitions: transitions.into_iter().collect(), ends: BTreeSet::new() }
     }
 
+    /// The diagram of transitions that are written one by one: `A -> B`, `[*] -> A` for a creation, `A -> [*]` where nothing follows.
+    ///
+    /// ```
+    /// use admit_analysis::states::Diagram;
+    ///
+    /// let diagram = Diagram::listed(["[*] -> New", "New -> Done", "Done -> [*]"])?;
+    /// assert_eq!(diagram, Diagram::read("stateDiagram-v2\n[*] --> New\nNew --> Done\nDone --> [*]\n")?);
+    /// assert!(Diagram::listed(["New Done"]).is_err());
+    /// # Ok::<(), admit_analysis::states::DiagramError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// For the first that is none, by its number.
+    pub fn listed<'t>(transitions: impl IntoIterator<Item = &'t str>) -> Result<Self, DiagramError> {
+        let mut diagram = Self::default();
+        for (line, text) in (1..).zip(transitions) {
+            let wrong = || DiagramError::Line { line, text: text.to_owned() };
+            let (from, to) = text.split_once("->").ok_or_else(wrong)?;
+            match (from.trim(), to.trim()) {
+                ("", _) | (_, "") | ("[*]", "[*]") => return Err(wrong()),
+                (from, "[*]") => drop(diagram.ends.insert(from.to_owned())),
+                ("[*]", to) => drop(diagram.transitions.insert((None, to.to_owned()))),
+                (from, to) => drop(diagram.transitions.insert((Some(from.to_owned()), to.to_owned()))),
+            }
+        }
+        Ok(diagram)
+    }
+
     /// The transitions: from no state where it is a creation.
     pub fn transitions(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
         self.transitions.iter().map(|(from, to)| (from.as_deref(), to.as_str()))

@@ -12,7 +12,7 @@ use crate::cli::process::Fault;
 
 /// The request that applies an object.
 #[derive(Debug, Args)]
-pub(super) struct AskedArgs {
+pub(in crate::cli) struct AskedArgs {
     /// Where objects without a namespace go
     #[arg(short, long, default_value = "default")]
     pub(super) namespace: String,
@@ -104,6 +104,25 @@ fn label(text: &str) -> Result<(String, String), String> {
 }
 
 impl AskedArgs {
+    /// Creations by a user.
+    pub(in crate::cli) fn by(
+        namespace: String,
+        user: String,
+        groups: Vec<String>,
+        authorizer: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            namespace,
+            namespace_labels: Vec::new(),
+            operation: Some(Asked::Create),
+            subresource: None,
+            user,
+            groups,
+            authorizer,
+            validate: Validate::Ignore,
+        }
+    }
+
     /// By which flag what is applied has to be there before, if by any.
     pub(super) fn must_replace(&self) -> Result<Option<String>, Fault> {
         let subresource = self.subresource.map(Subresource::from);

@@ -62,7 +62,9 @@ pub(in crate::cli) struct Inputs {
     namespace: String,
     options: Options,
     /// What could not be read of folders or of a cluster, which was told.
-    pub(super) unread: Vec<String>,
+    pub(in crate::cli) unread: Vec<String>,
+    /// What the policies were read from.
+    pub(in crate::cli) policies: Vec<Document>,
 }
 
 impl Inputs {
@@ -72,7 +74,7 @@ impl Inputs {
     }
 
     /// How many new objects there are.
-    pub(super) fn count(&self) -> usize {
+    pub(in crate::cli) fn count(&self) -> usize {
         self.new.len()
     }
 
@@ -96,6 +98,16 @@ impl Inputs {
 }
 
 impl InputArgs {
+    /// Objects as they stand, decided by `policies` as `asked` says.
+    pub(in crate::cli) fn standing(
+        filenames: Vec<PathBuf>,
+        policies: Vec<PathBuf>,
+        asked: AskedArgs,
+        ignore_unknown: bool,
+    ) -> Self {
+        Self { filenames, old: Vec::new(), old_git: None, policies, asked, ignore_unknown }
+    }
+
     /// Where definitions and policies may stand, and the old objects.
     pub(super) fn definitions(&self) -> Vec<PathBuf> {
         [&self.policies, &self.filenames, &self.old].into_iter().flatten().cloned().collect()
@@ -157,9 +169,17 @@ impl InputArgs {
                 "{flag} needs manifests (-f): what is in a cluster is no change of itself"
             )));
         }
+        self.read_stored(|set| live::read(kubeconfig, context, set))
+    }
+
+    /// The objects that `read` finds of those that the policies speak of.
+    pub(in crate::cli) fn read_stored(
+        &self,
+        read: impl FnOnce(&PolicySet) -> Result<Live, Fault>,
+    ) -> Result<Inputs, Fault> {
         let policies = load::policy_documents(&self.policies)?;
         let set = self.set(&policies, &[])?;
-        let Live { mut objects, beside, definitions, unread } = live::read(kubeconfig, context, &set)?;
+        let Live { mut objects, beside, definitions, unread } = read(&set)?;
         objects.configuration = definitions;
         unread.iter().for_each(|unread| process::warn(unread));
         Ok(Inputs { unread, ..self.inputs(&policies, objects, Store::new(), beside)? })
@@ -181,17 +201,19 @@ impl InputArgs {
             existing.push(object);
         }
         let (new, old) = (new.objects, old.objects);
+        load::tell_ended(&set);
         let (namespace, options) = (self.asked.namespace.clone(), self.asked.options()?);
-        Ok(Inputs { left, new, old, replaced, existing, namespace, options, set, unread: Vec::new() })
+        let (policies, unread) = (policies.to_vec(), Vec::new());
+        Ok(Inputs { left, new, old, replaced, existing, namespace, options, set, unread, policies })
     }
 
     /// What is in force: the policies, and what of `configuration` is.
     fn set(&self, policies: &[Document], configuration: &[Document]) -> Result<PolicySet, Fault> {
         let of_manifests = apply::in_force(configuration, policies);
         let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
-        Ok(PolicySet::load_with(policies.iter().chain(of_manifests), load_options)
-            .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
-            .converting(conversion::offline))
+        let set = PolicySet::load_with(policies.iter().chain(of_manifests), load_options)
+            .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?;
+        Ok(load::as_of_now(set).converting(conversion::offline))
     }
 
     /// Finds of each new object the old one.

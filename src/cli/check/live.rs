@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What was read from a cluster.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(in crate::cli) struct Live {
     /// The objects to decide about.
     pub(super) objects: Store,
     /// Namespaces and params that are looked up, and are not to be decided about themselves.
@@ -62,18 +62,26 @@ pub(super) fn read(kubeconfig: &Path, context: Option<&str>, set: &PolicySet) ->
     runtime.block_on(async {
         let client =
             controllers::client_of_context(kubeconfig.to_owned(), context.map(ToOwned::to_owned)).await?;
-        let mut live =
-            Live { objects: Store::new(), beside: Store::new(), definitions: Vec::new(), unread: Vec::new() };
-        let resources = live.resources(&client, set).await?;
-        let progress = Progress::of(None, "objects read:");
-        for resource in &resources {
-            if let Err(error) = live.list(&client, resource, &progress).await? {
-                live.unread.push(format!("cannot list {}: {error}", resource.path()));
-            }
-            live.define(&client, set, resource).await;
-        }
-        Ok(live)
+        read_from(&client, set).await
     })
+}
+
+/// The same of the cluster of `client`.
+///
+/// # Errors
+/// As [`read`].
+pub(in crate::cli) async fn read_from(client: &Client, set: &PolicySet) -> Result<Live, Fault> {
+    let mut live =
+        Live { objects: Store::new(), beside: Store::new(), definitions: Vec::new(), unread: Vec::new() };
+    let resources = live.resources(client, set).await?;
+    let progress = Progress::of(None, "objects read:");
+    for resource in &resources {
+        if let Err(error) = live.list(client, resource, &progress).await? {
+            live.unread.push(format!("cannot list {}: {error}", resource.path()));
+        }
+        live.define(client, set, resource).await;
+    }
+    Ok(live)
 }
 
 impl Live {

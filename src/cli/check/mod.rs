@@ -16,8 +16,10 @@ use std::path::PathBuf;
 use admit_analysis::releases::Releases;
 use clap::Args;
 
+pub(super) use self::asked::AskedArgs;
 use self::fields::Fields;
-pub(super) use self::input::InputArgs;
+pub(super) use self::input::{InputArgs, Inputs};
+pub(super) use self::live::read_from;
 use super::Exit;
 use super::process::{self, Fault};
 use super::progress::Progress;

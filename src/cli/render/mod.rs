@@ -14,6 +14,7 @@ pub(super) mod lint;
 pub(super) mod releases;
 pub(super) mod replay;
 mod sarif;
+pub(super) mod scan;
 pub(super) mod states;
 pub(super) mod suites;
 

@@ -7,22 +7,28 @@ mod lines;
 mod state;
 
 use std::path::PathBuf;
-use std::sync::mpsc::sync_channel;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use admit_analysis::replay::{MAX_LINE, Place, Replay, Report, Side, Unread};
 use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::Document;
 use admit_policy::{GroupVersionKind, LoadOptions, PolicySet};
 use clap::Args;
+use jiff::SignedDuration;
 use serde_json::value::RawValue;
 
 use self::lines::{Content, Log, Piece};
 use super::process::{self, Fault};
 use super::progress::Progress;
 use super::render::{self, Output, Palette, replay};
+use super::value_parsers::limit;
 use super::{Exit, conversion, load};
 
+/// For whom a time is too long to be counted.
+const FOREVER: Duration = Duration::from_hours(24 * 365);
 /// Pieces that are read ahead.
 const AHEAD: usize = 4;
 
@@ -40,6 +46,7 @@ Examples:
   admit replay audit-2.log.gz audit-1.log.gz audit.log --policies policies/ --state cluster.yaml
   zcat audit.log.gz | admit replay - --policies policies/ -o json
   admit replay audit.log --compare released/ policies/
+  admit replay /var/log/kube-apiserver/audit*.log --policies policies/ --timeout 30m
   kubectl get widgets,namespaces -A -o yaml > cluster.yaml
 
 Exit codes: 0 nothing would be denied, 1 something would be denied, or with --compare decided otherwise, 2 usage or \
@@ -65,6 +72,10 @@ pub(super) struct ReplayArgs {
     /// Let files of --policies have objects of kinds that no policy uses
     #[arg(long)]
     ignore_unknown: bool,
+
+    /// How long to replay; what was not read then is told, and nothing is said about it
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
+    timeout: SignedDuration,
 
     /// How results are written
     #[arg(short, long, value_enum, default_value_t)]
@@ -95,7 +106,8 @@ impl ReplayArgs {
         let older = older.map(|older| self.folder(&older)).transpose()?;
         let mut replay = Replay::new(newer.side(), older.as_ref().map(Folder::side));
         state::each(&self.state, &mut |object| replay.hold(object))?;
-        decide(logs, &mut replay)?;
+        let end = Instant::now().checked_add(self.timeout.unsigned_abs());
+        decide(logs, &mut replay, end)?;
         Ok(replay.finish())
     }
 
@@ -105,10 +117,11 @@ impl ReplayArgs {
         let options = LoadOptions { ignore_unknown: self.ignore_unknown };
         let load = |documents: &[Document], options| {
             PolicySet::load_with(documents, options)
-                .map(|set| set.converting(conversion::offline).knowing(&BuiltinKinds))
+                .map(|set| load::as_of_now(set).converting(conversion::offline).knowing(&BuiltinKinds))
                 .map_err(|errors| load::with_hint(load::not_compiled(&errors)))
         };
         let set = load(&documents, options)?;
+        load::tell_ended(&set);
         let asked = state::asked_for(&self.state, &set, &documents)?;
         if asked.is_empty() {
             return Ok(Folder { set, documents });
@@ -137,17 +150,35 @@ impl Folder {
     }
 }
 
-fn decide(logs: Vec<Log>, replay: &mut Replay<'_>) -> Result<(), Fault> {
+/// Replays all of the logs, or as much as there is time for: the first line that was not looked at is told.
+fn decide(logs: Vec<Log>, replay: &mut Replay<'_>, end: Option<Instant>) -> Result<(), Fault> {
     let (sender, pieces) = sync_channel(AHEAD);
     let progress = Progress::of(None, "lines read:");
-    thread::scope(|scope| {
-        let reading = thread::Builder::new().name("log".to_owned()).spawn_scoped(scope, move || {
-            logs.into_iter().for_each(|log| log.send(&sender));
-        });
-        reading.map_err(Fault::internal)?;
-        pieces.iter().for_each(|piece| take(&piece, replay, &progress));
-        Ok(())
-    })
+    // Nobody waits for the thread: a pipe that says nothing would hold it for ever. It ends where nobody listens.
+    let reading = thread::Builder::new().name("log".to_owned()).spawn(move || {
+        logs.into_iter().for_each(|log| log.send(&sender));
+    });
+    reading.map_err(Fault::internal)?;
+    let mut next = ("-".into(), 1);
+    loop {
+        let left = end.map_or(FOREVER, |end| end.saturating_duration_since(Instant::now()));
+        match pieces.recv_timeout(left) {
+            Ok(piece) if left.is_zero() => {
+                replay.unread(Place { file: &piece.file, line: piece.line }, Unread::Late);
+                return Ok(());
+            }
+            Ok(piece) => {
+                take(&piece, replay, &progress);
+                next = (Arc::clone(&piece.file), piece.line);
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let (file, line) = &next;
+                replay.unread(Place { file, line: *line }, Unread::Late);
+                return Ok(());
+            }
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+    }
 }
 
 fn take(Piece { file, line, content }: &Piece, replay: &mut Replay<'_>, progress: &Progress) {

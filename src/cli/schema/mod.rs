@@ -42,6 +42,8 @@ pub(super) enum Subject {
     ByRelease,
     /// What `admit replay -o json` prints
     Replay,
+    /// What `admit scan -o json` prints
+    Scan,
     /// What `admit bench -o json` prints
     Bench,
     /// What `admit wait-operators -o json` prints
@@ -69,6 +71,7 @@ pub(super) fn print(of: Subject) -> Exit {
         Subject::States => "states",
         Subject::ByRelease => "by-release",
         Subject::Replay => "replay",
+        Subject::Scan => "scan",
         Subject::Bench => "bench",
         Subject::WaitOperators => "wait-operators",
         Subject::CyndiPlan => "cyndi-plan",

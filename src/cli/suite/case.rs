@@ -2,17 +2,21 @@
 //! values recorded when it failed.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use admit_policy::manifest::Position;
 use admit_policy::suite::crd::{self, CrdCase, Variant};
-use admit_policy::suite::{self, Case, CaseResult, Outcome};
+use admit_policy::suite::{self, Case, CaseResult, Mismatch, Outcome, StatesCase};
 use admit_policy::{Keep, PolicySet, Recording};
 
 use super::coverage::{Ledger, Places};
 use super::definitions::Tested;
 use super::values;
 use crate::cli::render::suites::{CaseReport, RuleValues};
+use crate::cli::states::Inputs;
+
+/// For a picture that a suite expects; what is not found within it is undecided, which is no good end.
+const PICTURE: Duration = Duration::from_mins(1);
 
 /// A case that can be run.
 #[derive(Debug)]
@@ -35,6 +39,11 @@ pub(super) enum Test {
         case: Box<CrdCase>,
         tested: Arc<[Arc<Tested>]>,
     },
+    /// Which values of a field follow one another.
+    States {
+        case: Box<StatesCase>,
+        inputs: Arc<Inputs>,
+    },
 }
 
 /// A set, and the places of its expressions where these are asked for.
@@ -52,6 +61,7 @@ impl PreparedCase {
                 (case.expect.outcome, advised(against_policies(case, loaded, ledger), object))
             }
             Test::Definition { case, tested } => (case.expected(), against_definitions(case, tested, ledger)),
+            Test::States { case, inputs } => (Outcome::Allow, against_pictures(case, inputs)),
         };
         let duration = start.elapsed();
         let rules = if result.passed() { Vec::new() } else { self.deciding(&mut result) };
@@ -60,6 +70,10 @@ impl PreparedCase {
 
     /// Run again with all values, and with the reasons why policies were not asked, which ordinary runs do not pay for.
     fn deciding(&self, result: &mut CaseResult) -> Vec<RuleValues> {
+        // No one write decides a picture.
+        if matches!(self.test, Test::States { .. }) {
+            return Vec::new();
+        }
         let recording = Recording::new(Keep::TRACES);
         let (_, observed) = self.observed(&recording);
         result.missed = observed.missed;
@@ -93,6 +107,7 @@ impl PreparedCase {
                 let variant = tested.iter().find(differs).or(tested.first()).map(|tested| &tested.variant);
                 (case.expected(), crd::run(case, variant.as_slice(), Some(recording)))
             }
+            Test::States { case, inputs } => (Outcome::Allow, against_pictures(case, inputs)),
         }
     }
 }
@@ -114,6 +129,24 @@ fn against_policies(case: &Case, loaded: &Loaded, ledger: Option<&Ledger>) -> Ca
     let result = suite::run_recorded(case, &loaded.set, &recording);
     ledger.add(places, &recording.finish());
     result
+}
+
+/// Whether the values of a field follow one another as is expected.
+fn against_pictures(case: &StatesCase, inputs: &Inputs) -> CaseResult {
+    let end = Instant::now().checked_add(PICTURE);
+    let over = || end.is_some_and(|end| Instant::now() >= end);
+    let differences = match inputs.differences(case, &over) {
+        Ok(differences) => differences,
+        Err(fault) => vec![fault.message],
+    };
+    let mismatch =
+        |actual| Mismatch { what: "states", expected: "as listed under `expect`".to_owned(), actual };
+    CaseResult {
+        outcome: if differences.is_empty() { Outcome::Allow } else { Outcome::Error },
+        field: case.field.clone(),
+        mismatches: differences.into_iter().map(mismatch).collect(),
+        ..CaseResult::default()
+    }
 }
 
 fn against_definitions(case: &CrdCase, tested: &[Arc<Tested>], ledger: Option<&Ledger>) -> CaseResult {

@@ -8,7 +8,7 @@ use admit_apimachinery::suggest::{self, did_you_mean};
 use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::suite::crd::{CrdCase, CrdSuite, Named};
-use admit_policy::suite::{Case, Suite};
+use admit_policy::suite::{Case, StatesCase, Suite};
 use admit_policy::{FieldsError, LoadOptions, PolicySet};
 use regex_automata::meta::Regex;
 
@@ -18,6 +18,7 @@ use super::coverage::{Ledger, Places};
 use super::definitions::{Definitions, Tested, Unusable};
 use super::discover::Source;
 use crate::cli::process::Fault;
+use crate::cli::states::Inputs;
 use crate::cli::{Exit, conversion, load};
 
 /// How the OpenShift API project names the folder of its definitions, beside that of the suites.
@@ -108,15 +109,21 @@ impl SuiteLoader {
         }
         let suite = Suite::decode_knowing(&document.value, Some(&BuiltinKinds))
             .map_err(|error| misplaced(document, &error))?;
-        let documents = documents_of(&suite, source);
+        let documents = documents_of(&suite.documents, source);
         let numbered = suite.cases.into_iter().enumerate();
         let wanted: Vec<(usize, Case)> = numbered.filter(|(_, case)| self.wants(&case.name)).collect();
-        if wanted.is_empty() {
+        let states: Vec<(usize, StatesCase)> =
+            suite.states.into_iter().enumerate().filter(|(_, case)| self.wants(&case.name)).collect();
+        if wanted.is_empty() && states.is_empty() {
             return Ok(Vec::new());
         }
         if let Some((index, path)) = documents.iter().enumerate().find(|(_, path)| !names_something(path)) {
             let problem = format!("there is no `{}`; paths start from the suite's folder", path.display());
             return Err(unreadable(&[mistake(document, &format!("documents[{index}]"), problem)]));
+        }
+        let mut pictured = self.pictured(document, &documents, states)?;
+        if wanted.is_empty() {
+            return Ok(pictured);
         }
         let loaded = self.sets.get(documents.clone(), || self.load(&documents))?;
         let ready = |(index, case): (usize, Case)| PreparedCase {
@@ -128,7 +135,28 @@ impl SuiteLoader {
                 object: place_of_object(document, index),
             },
         };
-        Ok(wanted.into_iter().map(ready).collect())
+        let mut cases: Vec<PreparedCase> = wanted.into_iter().map(ready).collect();
+        cases.append(&mut pictured);
+        Ok(cases)
+    }
+
+    /// The fields of which a suite says which values follow one another.
+    fn pictured(
+        &self,
+        document: &Document,
+        paths: &[PathBuf],
+        states: Vec<(usize, StatesCase)>,
+    ) -> Result<Vec<PreparedCase>, Fault> {
+        if states.is_empty() {
+            return Ok(Vec::new());
+        }
+        let inputs = Arc::new(Inputs::read(paths, &[], &[], self.load_options)?);
+        let ready = |(index, case): (usize, StatesCase)| PreparedCase {
+            name: case.name.clone(),
+            place: document.position(&format!("states[{index}]")),
+            test: Test::States { case: Box::new(case), inputs: Arc::clone(&inputs) },
+        };
+        Ok(states.into_iter().map(ready).collect())
     }
 
     fn load(&self, paths: &[PathBuf]) -> Result<Arc<Loaded>, Fault> {
@@ -138,6 +166,8 @@ impl SuiteLoader {
             .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
             .converting(conversion::offline)
             .knowing(&BuiltinKinds);
+        let set = load::as_of_now(set);
+        load::tell_ended(&set);
         let places = self.ledger.as_ref().map(|ledger| {
             let places = Places::new(documents);
             ledger.open(&places, set.policies().flat_map(|(policy, _)| policy.expressions()));
@@ -282,11 +312,11 @@ fn mistake(document: &Document, field: &str, problem: String) -> LoadError {
 }
 
 /// What the suite names, or all that stands beside it.
-fn documents_of(suite: &Suite, source: &Source) -> Vec<PathBuf> {
-    if suite.documents.is_empty() {
+fn documents_of(named: &[String], source: &Source) -> Vec<PathBuf> {
+    if named.is_empty() {
         return vec![beside(source)];
     }
-    suite.documents.iter().map(|path| load::normal(&source.folder.join(path))).collect()
+    named.iter().map(|path| load::normal(&source.folder.join(path))).collect()
 }
 
 /// Whether there is such a file or folder; `folder/...` speaks of the folder.

@@ -66,6 +66,33 @@ pub struct PolicyOutcome {
     pub skipped: Option<Skipped>,
     /// The result of each rule; empty when they were not evaluated.
     pub rules: Vec<RuleOutcome>,
+    /// The exception that lets the request through, or did until it ended; only where the policy denies.
+    pub excepted: Option<Excepted>,
+}
+
+/// An exception that is about a denied request.
+///
+/// [`PolicyException`](crate::PolicyException) has an example.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Excepted {
+    /// The name of the exception.
+    pub name: Arc<str>,
+    /// Why it was made.
+    pub reason: Arc<str>,
+    /// When it ends, or ended, as in `2027-01-01T00:00:00Z`.
+    pub until: Arc<str>,
+    /// The request is let through; else it is denied as if there was no exception.
+    pub in_force: bool,
+}
+
+impl fmt::Display for Excepted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, reason, until, in_force } = self;
+        match in_force {
+            true => write!(f, "exception '{name}' lets it through until {until}: {reason}"),
+            false => write!(f, "exception '{name}' let it through until {until}: {reason}"),
+        }
+    }
 }
 
 /// Why the matchConditions of a policy kept its rules from being evaluated.

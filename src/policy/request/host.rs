@@ -4,6 +4,7 @@
 //! its store.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde_json::Value;
 use thiserror::Error;
@@ -94,6 +95,11 @@ pub trait Host: Sync + std::fmt::Debug {
 
     /// Whether `user` may do what `attributes` say.
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError>;
+
+    /// When the request is decided, or was made; exceptions end. Where that is not known, none is in force.
+    fn now(&self) -> Option<SystemTime> {
+        None
+    }
 }
 
 /// Whether objects of a kind are namespaced or cluster-scoped.

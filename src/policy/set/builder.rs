@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{LoadErrorKind, PolicySet};
 use crate::crd::CompiledCrd;
+use crate::exception::{self, Exceptions, PolicyException};
 use crate::request::GroupVersionKind;
 use crate::request::rbac::AccessRules;
 use crate::set::documents::Documents;
@@ -35,6 +36,7 @@ pub struct PolicySetBuilder {
     mutating: Vec<MutatingPolicy>,
     mutating_bindings: Vec<Binding>,
     documents: Documents,
+    exceptions: Exceptions,
     /// Group and kind of the params of the policies.
     param_kinds: HashSet<(String, String)>,
     /// Those of all policies, which take memory together.
@@ -76,6 +78,9 @@ impl PolicySetBuilder {
             ("admissionregistration.k8s.io", _) => self.add_admission(kind_name, document)?,
             ("apiextensions.k8s.io", "CustomResourceDefinition") => {
                 self.documents.insert_crd(Arc::new(CompiledCrd::compile(document).map_err(fields)?));
+            }
+            (exception::GROUP, exception::KIND) => {
+                self.exceptions.add(PolicyException::compile(document).map_err(fields)?);
             }
             ("", "Namespace") => self.documents.insert(Arc::new(document.clone())),
             (group, kind) if AccessRules::speak_of(group, kind) => {
@@ -131,6 +136,20 @@ impl PolicySetBuilder {
         is_param || is_ours
     }
 
+    /// Why an exception is from nothing: no policy that validates has the name.
+    pub(super) fn without_effect(&self, exception: &Value) -> Option<FieldError> {
+        let named = exception.pointer("/spec/policies").and_then(Value::as_array).into_iter().flatten();
+        let is_known = |name: &str| self.policies.iter().any(|policy| &*policy.name == name);
+        let mutates = |name: &str| self.mutating.iter().any(|policy| &*policy.common().name == name);
+        let named = named.enumerate().filter_map(|(at, name)| Some((at, name.as_str()?)));
+        let (at, name) = named.into_iter().find(|(_, name)| !is_known(name))?;
+        let why = match mutates(name) {
+            true => "it changes objects; exceptions are from policies that validate",
+            false => "there is no ValidatingAdmissionPolicy of this name",
+        };
+        Some(FieldError::invalid(format!("spec.policies[{at}]"), name, why))
+    }
+
     /// The documents whose kind is of no use to the policies added so far.
     pub fn unused(&self) -> impl Iterator<Item = (usize, LoadErrorKind)> + '_ {
         self.others.iter().filter(|(_, kind)| !self.is_of_use(kind)).map(|(number, kind)| {
@@ -141,7 +160,7 @@ impl PolicySetBuilder {
     pub fn finish(self) -> PolicySet {
         let set =
             PolicySet::new(self.policies, self.bindings).mutating(self.mutating, self.mutating_bindings);
-        PolicySet { documents: self.documents, ..set }
+        PolicySet { documents: self.documents, exceptions: self.exceptions, ..set }
     }
 }
 

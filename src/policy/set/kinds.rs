@@ -5,13 +5,14 @@ use admit_apimachinery::suggest::{did_you_mean, nearest};
 use serde_json::Value;
 
 use super::LoadErrorKind;
+use crate::exception;
 use crate::request::GroupVersionKind;
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const DEFINITIONS: &str = "apiextensions.k8s.io";
 
 /// Group, kind, and the versions that are read, the first of which is named where another was written.
-const READ: [(&str, &str, &[&str]); 8] = [
+const READ: [(&str, &str, &[&str]); 9] = [
     (ADMISSION, "ValidatingAdmissionPolicy", &["v1", "v1beta1"]),
     (ADMISSION, "ValidatingAdmissionPolicyBinding", &["v1", "v1beta1"]),
     (ADMISSION, "ValidatingWebhookConfiguration", &["v1"]),
@@ -20,6 +21,7 @@ const READ: [(&str, &str, &[&str]); 8] = [
     (ADMISSION, "MutatingAdmissionPolicyBinding", &["v1", "v1beta1"]),
     (DEFINITIONS, "CustomResourceDefinition", &["v1"]),
     ("", "Namespace", &["v1"]),
+    (exception::GROUP, exception::KIND, &["v1"]),
 ];
 
 /// Why a manifest that is meant to be a policy, a definition or other configuration of admission is none for any server: its kind

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use admit_apimachinery::suggest::did_you_mean;
 use serde_json::Value;
 
+use crate::exception;
 use crate::read::manifest::{self, Document, LoadError};
 use crate::request::GroupVersionKind;
 use crate::set::kinds;
@@ -109,6 +110,11 @@ impl PolicySet {
         }));
         // With a policy missing, its params would seem to be of no use.
         if errors.is_empty() && !options.ignore_unknown {
+            let exceptions = counted.iter().filter(|document| is_exception(document));
+            let without_effect = exceptions.filter_map(|document| {
+                Some(placed(document, &LoadErrorKind::Field(builder.without_effect(&document.value)?)))
+            });
+            errors.extend(without_effect);
             let unused = builder.unused();
             errors.extend(unused.filter_map(|(number, kind)| Some(placed(counted.get(number)?, &kind))));
         }
@@ -136,6 +142,11 @@ fn identity(document: &Document) -> (String, String, String, String) {
 pub(crate) fn unknown_fields(document: &Document) -> Vec<UnknownField> {
     let kind = kind_of(document);
     strict::unknown_fields(&kind.group, &kind.kind, &document.value)
+}
+
+fn is_exception(document: &Document) -> bool {
+    let kind = kind_of(document);
+    (kind.group.as_str(), kind.kind.as_str()) == (exception::GROUP, exception::KIND)
 }
 
 /// Whether `document` is a test suite, by its `apiVersion` and `kind`.

@@ -13,12 +13,14 @@ mod strict;
 pub use self::builder::PolicySetBuilder;
 
 use std::collections::HashMap;
+use std::time::SystemTime;
 
 use admit_apimachinery::field_error::FieldError;
 use thiserror::Error;
 
 use crate::crd::Converts;
 use crate::deadline::{Deadline, Interrupted};
+use crate::exception::{Exceptions, PolicyException};
 use crate::matching::{self, Matched};
 use crate::report::decision::Decision;
 use crate::report::options::EvalOptions;
@@ -103,6 +105,7 @@ pub struct PolicySet {
     index: PolicyIndex,
     mutating: Mutating,
     documents: Documents,
+    exceptions: Exceptions,
 }
 
 /// Why nobody is asked about policies, bindings and webhooks of admission.
@@ -153,7 +156,7 @@ impl PolicySet {
         // A policy that nothing binds decides nothing.
         let in_force = |bound: &BoundPolicy| !bound.bindings.is_empty();
         let index = PolicyIndex::of(policies.iter().map(|bound| in_force(bound).then_some(&bound.policy)));
-        Self { policies, index, mutating: Mutating::default(), documents: Documents::default() }
+        Self { policies, index, ..Self::default() }
     }
 
     /// A set to be filled document by document, as [`PolicySetBuilder`] shows.
@@ -174,6 +177,19 @@ impl PolicySet {
     pub fn knowing(mut self, builtins: &'static dyn Builtins) -> Self {
         self.documents.set_builtins(builtins);
         self
+    }
+
+    /// Sets what time it is, for hosts that are the [documents](Self::documents) of the set: exceptions end. Without it none is in
+    /// force. [`PolicyException`] has an example.
+    #[must_use]
+    pub fn at(mut self, now: SystemTime) -> Self {
+        self.documents.set_now(now);
+        self
+    }
+
+    /// The exceptions from policies, in order of name. [`PolicyException`] has an example.
+    pub fn exceptions(&self) -> impl Iterator<Item = &PolicyException> {
+        self.exceptions.iter()
     }
 
     /// The Namespaces, params and CRDs that were loaded, which also serve as a [`Host`].
@@ -233,6 +249,7 @@ impl PolicySet {
                 Certainty::Open if overdue() => Err(Interrupted.into()),
                 Certainty::Open => bound.policy.constraints.matches(request, host),
             };
+            collector.except(self.exceptions.covering(&bound.policy.name, request, || host.now()));
             vap::decide(&bound.policy, &bound.bindings, matched, &mut collector);
         }
         collector.finish()

@@ -4,6 +4,7 @@
 use admit_apimachinery::suggest;
 use serde_json::{Map as Object, Value};
 
+use crate::exception;
 use crate::read::path::Path;
 use crate::schema::metadata;
 use admit_apimachinery::bounded::{MAX_PATH, MAX_PATHS, shorten};
@@ -51,6 +52,7 @@ pub(crate) fn unknown_fields(group: &str, kind: &str, document: &Value) -> Vec<U
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => &VALIDATING_WEBHOOKS,
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => &MUTATING_WEBHOOKS,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => &DEFINITION,
+        (exception::GROUP, exception::KIND) => &EXCEPTION,
         _ => return Vec::new(),
     };
     let mut walk = Walk { refused: true, unknown: Vec::new() };
@@ -152,6 +154,24 @@ static BINDING: Shape = Struct(&[
     ("kind", Any),
     ("metadata", Metadata),
     ("spec", Both(BOUND, &[("validationActions", Any)])),
+]);
+
+static EXCEPTION: Shape = Struct(&[
+    ("apiVersion", Any),
+    ("kind", Any),
+    ("metadata", Metadata),
+    (
+        "spec",
+        Struct(&[
+            ("policies", Any),
+            ("namespaces", Any),
+            ("names", Any),
+            ("users", Any),
+            ("operations", Any),
+            ("until", Any),
+            ("reason", Any),
+        ]),
+    ),
 ]);
 
 static MUTATING_POLICY: Shape = Struct(&[

@@ -19,13 +19,15 @@ use super::policy::Policy;
 use super::request_value::request_value;
 use crate::matching::Matched;
 use crate::report::decision::{
-    Decision, Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, RulePath, Verdict,
+    Decision, Denial, Enforcement, Excepted, PolicyOutcome, Reason, RuleOutcome, RulePath, Verdict,
 };
 use crate::report::options::EvalOptions;
 use crate::request::Request;
 use crate::request::host::{Host, HostError};
 
 const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_failure";
+/// Begins the key of what is noted of a request that an exception lets through; the name of the policy follows.
+const EXCEPTION_ANNOTATION: &str = "exception.admit.dev/";
 /// Bytes of a published audit annotation.
 const MAX_ANNOTATION: usize = 10 * 1024;
 
@@ -53,6 +55,8 @@ pub(crate) struct Collector<'a> {
     namespace: &'a OnceCell<Result<Value, HostError>>,
     /// Of the authorizer.
     pub(super) answers: &'a Answers,
+    /// The exception that the request has from the policy that is asked.
+    excepted: Option<Excepted>,
 }
 
 impl<'a> Collector<'a> {
@@ -67,6 +71,7 @@ impl<'a> Collector<'a> {
             request_value: &workspace.request_value,
             namespace: &workspace.namespace,
             answers: &workspace.answers,
+            excepted: None,
         }
     }
 
@@ -79,6 +84,11 @@ impl<'a> Collector<'a> {
     pub(crate) fn expect(mut self, policies: usize) -> Self {
         self.decision.outcomes.reserve(policies);
         self
+    }
+
+    /// Sets the exception that the request has from the policy that is asked next.
+    pub(crate) fn except(&mut self, excepted: Option<Excepted>) {
+        self.excepted = excepted;
     }
 
     pub(crate) fn finish(self) -> Decision {
@@ -116,9 +126,8 @@ impl<'a> Collector<'a> {
         let what = if binding.is_some() { "binding" } else { "policy" };
         let message = format!("failed to configure {what}: {error}");
         let denies = denies(policy);
-        if denies {
-            self.deny(policy, binding, &message, Reason::Invalid);
-        }
+        let denied = denies && self.deny(policy, binding, &message, Reason::Invalid);
+        let excepted = self.excepted.clone().filter(|_| denies);
         self.decision.outcomes.push(PolicyOutcome {
             policy: Arc::clone(&policy.name),
             binding: binding.map(|binding| Arc::clone(&binding.name)),
@@ -127,8 +136,9 @@ impl<'a> Collector<'a> {
             rules: vec![RuleOutcome {
                 path: if binding.is_some() { RulePath::ParamRef } else { RulePath::MatchConstraints },
                 verdict: Verdict::Errored { message, denies },
-                enforced: if denies { vec![Enforcement::Deny] } else { Vec::new() },
+                enforced: if denied { vec![Enforcement::Deny] } else { Vec::new() },
             }],
+            excepted,
         });
     }
 
@@ -141,7 +151,9 @@ impl<'a> Collector<'a> {
     ) {
         let Bound { policy, binding, .. } = *bound;
         let mut rules = Vec::with_capacity(policy.rule_count());
+        let mut denies_any = false;
         for (index, verdict) in evaluation.verdicts.into_iter().enumerate() {
+            denies_any |= fails(&verdict) && binding.actions.contains(&Enforcement::Deny);
             let enforced = self.enforce(bound, index, &verdict);
             rules.push(RuleOutcome { path: RulePath::Validation(index), verdict, enforced });
         }
@@ -153,34 +165,40 @@ impl<'a> Collector<'a> {
                     (Verdict::Admitted, Vec::new())
                 }
                 Annotation::Error { message, denies } => {
-                    if denies {
-                        self.deny(policy, Some(binding), &message, Reason::Invalid);
-                    }
-                    let enforced = if denies { vec![Enforcement::Deny] } else { Vec::new() };
+                    let denied = denies && self.deny(policy, Some(binding), &message, Reason::Invalid);
+                    denies_any |= denies;
+                    let enforced = if denied { vec![Enforcement::Deny] } else { Vec::new() };
                     (Verdict::Errored { message, denies }, enforced)
                 }
             };
             rules.push(RuleOutcome { path: RulePath::AuditAnnotation(index), verdict, enforced });
         }
+        let excepted = self.excepted.clone().filter(|_| denies_any);
         self.decision.outcomes.push(PolicyOutcome {
             policy: Arc::clone(&policy.name),
             binding: Some(Arc::clone(&binding.name)),
             param: param.map(param_name),
             skipped: evaluation.skipped,
             rules,
+            excepted,
         });
     }
 
-    /// Does what the binding says about a failed validation.
+    /// Does what the binding says about a failed validation, and returns what was done.
     fn enforce(&mut self, bound: &Bound<'_>, index: usize, verdict: &Verdict) -> Vec<Enforcement> {
         let Bound { policy, binding, .. } = *bound;
         let message = match verdict {
             Verdict::Failed { message, .. } | Verdict::Errored { message, denies: true } => message,
             Verdict::Admitted | Verdict::Errored { denies: false, .. } => return Vec::new(),
         };
+        let mut enforced = binding.actions.clone();
         for action in &binding.actions {
             match action {
-                Enforcement::Deny => self.deny(policy, Some(binding), message, reason(verdict)),
+                Enforcement::Deny => {
+                    if !self.deny(policy, Some(binding), message, reason(verdict)) {
+                        enforced.retain(|action| *action != Enforcement::Deny);
+                    }
+                }
                 Enforcement::Warn => self.decision.warnings.push(format!(
                     "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {message}",
                     policy.name, binding.name
@@ -191,22 +209,46 @@ impl<'a> Collector<'a> {
                 }
             }
         }
-        binding.actions.clone()
+        enforced
     }
 
-    /// The first denial is the one that is told.
-    fn deny(&mut self, policy: &Policy, binding: Option<&Binding>, message: &str, reason: Reason) {
-        if self.decision.denial.is_some() {
-            return;
-        }
+    /// Whether the request is denied: where an exception is in force it is warned of. The first denial is the one that is told.
+    fn deny(&mut self, policy: &Policy, binding: Option<&Binding>, message: &str, reason: Reason) -> bool {
         let with = binding.map(|binding| format!(" with binding '{}'", binding.name)).unwrap_or_default();
+        if let Some(excepted) = &self.excepted {
+            let would = if excepted.in_force { "would deny this request: " } else { "denies this request: " };
+            let told = if excepted.in_force { message } else { "its exception has ended" };
+            let warning =
+                format!("ValidatingAdmissionPolicy '{}'{with} {would}{told}; {excepted}", policy.name);
+            let (in_force, key) = (excepted.in_force, format!("{EXCEPTION_ANNOTATION}{}", policy.name));
+            let noted = excepted.to_string();
+            if !self.decision.warnings.contains(&warning) {
+                self.decision.warnings.push(warning);
+            }
+            if in_force {
+                self.annotate(key, noted);
+                return false;
+            }
+        }
+        if self.decision.denial.is_some() {
+            return true;
+        }
         let message = format!("ValidatingAdmissionPolicy '{}'{with} denied request: {message}", policy.name);
         self.decision.denial = Some(Denial::new(self.request, message, reason));
+        true
     }
 
     /// An annotation that is set is never overwritten.
     pub(super) fn annotate(&mut self, key: String, value: String) {
         self.decision.audit_annotations.entry(key).or_insert(value);
+    }
+}
+
+/// Whether the actions of a binding follow.
+fn fails(verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Failed { .. } | Verdict::Errored { denies: true, .. } => true,
+        Verdict::Admitted | Verdict::Errored { denies: false, .. } => false,
     }
 }
 

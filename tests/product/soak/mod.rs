@@ -5,6 +5,7 @@ mod bypass;
 mod connections;
 mod fuzzing;
 mod held;
+mod logs;
 mod mutated;
 mod reload;
 

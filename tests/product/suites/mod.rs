@@ -6,7 +6,7 @@ mod golden;
 mod init;
 mod openshift;
 mod options;
-mod page;
+pub(crate) mod page;
 mod schema;
 
 use std::path::{Path, PathBuf};

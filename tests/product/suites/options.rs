@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Child, Command, Stdio};
 
 use admit_policy::ANSWER_FIELDS;
-use admit_policy::suite::{CASE_FIELDS, EXPECT_FIELDS, SUITE_FIELDS};
+use admit_policy::suite::{CASE_FIELDS, EXPECT_FIELDS, STATES_FIELDS, SUITE_FIELDS};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -93,6 +93,7 @@ fn the_schema_of_suites_has_the_fields_that_are_read() {
     for (pointer, fields) in [
         ("/properties", SUITE_FIELDS),
         ("/$defs/case/properties", CASE_FIELDS),
+        ("/$defs/states/properties", STATES_FIELDS),
         ("/$defs/expectation/properties", EXPECT_FIELDS),
         ("/$defs/answer/properties", ANSWER_FIELDS),
     ] {

@@ -29,8 +29,18 @@ const seen = {
 document.title = 'seen:' + btoa(unescape(encodeURIComponent(JSON.stringify(seen)))) + ':';
 </script>";
 
-fn browser() -> Option<&'static str> {
+pub(crate) fn browser() -> Option<&'static str> {
     BROWSERS.into_iter().find(|name| Command::new(name).arg("--version").output().is_ok())
+}
+
+/// What `question`, which leaves its answer in `seen`, finds out of a page as a reader sees it whose system is `dark` or not.
+pub(crate) fn shown(browser: &str, page: &Path, question: &str, dark: bool) -> Value {
+    let text = fs::read_to_string(page).unwrap();
+    let asking = page.with_extension("asked.html");
+    let answer = "document.title = 'seen:' + btoa(unescape(encodeURIComponent(JSON.stringify(seen)))) + ':';";
+    let asked = text.replace("</body>", &format!("<script>{question}\n{answer}</script></body>"));
+    fs::write(&asking, asked).unwrap();
+    seen(browser, &asking, dark)
 }
 
 /// What a reader of the page sees whose system is `dark` or not.

@@ -64,6 +64,10 @@ fn below(root: &Value, schema: &Value, value: &Value, path: &str) -> Vec<String>
                 let fits = |schema: &&Value| below(root, schema, value, path).is_empty();
                 asked.as_array().unwrap().iter().filter(fits).count() == 1
             }
+            "anyOf" => {
+                let fits = |schema: &Value| below(root, schema, value, path).is_empty();
+                asked.as_array().unwrap().iter().any(fits)
+            }
             "if" => {
                 if below(root, asked, value, path).is_empty() {
                     found.extend(below(root, &schema["then"], value, path));

@@ -26,6 +26,7 @@ pub(in crate::cli) fn text(report: &Report, palette: Palette) -> String {
             "malformed" => "no JSON, or no Event",
             "foreign" => "neither an Event of audit.k8s.io/v1 nor an AdmissionReview of admission.k8s.io/v1",
             "tooLong" => "too long",
+            "late" => "the time was over; this and what comes behind was not looked at (--timeout)",
             _ => "the file ends early, or is damaged",
         };
         let _ = writeln!(out, "{label} {}: {told}: {}{more}", lines.count, lines.places.join(", "));
@@ -47,7 +48,7 @@ fn write_group(out: &mut String, compared: bool, key: &GroupKey, group: &Group, 
     };
     let label = match effect {
         Some(effect) if effect.denies() => palette.red(&label),
-        Some(Effect::Warn | Effect::Error | Effect::Audit) => palette.yellow(&label),
+        Some(Effect::Warn | Effect::Excepted | Effect::Error | Effect::Audit) => palette.yellow(&label),
         _ => palette.green(&label),
     };
     let place = if namespace.is_empty() { String::new() } else { format!(" in {namespace}") };
@@ -67,6 +68,7 @@ fn nothing_or(effect: Option<Effect>) -> &'static str {
         Some(Effect::DenyOnError) => "deny on error",
         Some(Effect::Error) => "error",
         Some(Effect::Warn) => "warn",
+        Some(Effect::Excepted) => "let through by an exception",
         Some(Effect::Audit) => "audit",
     }
 }

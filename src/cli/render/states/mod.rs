@@ -2,10 +2,12 @@
 
 mod dot;
 mod json;
+mod svg;
 mod text;
 
 pub(in crate::cli) use self::dot::dot;
 pub(in crate::cli) use self::json::json;
+pub(in crate::cli) use self::svg::svg;
 pub(in crate::cli) use self::text::text;
 
 use admit_analysis::states;

@@ -1,6 +1,7 @@
 //! A view of documents for one request, in which the request's namespace exists, as it would in a cluster.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
 
@@ -88,6 +89,10 @@ impl Host for InNamespace<'_> {
 
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
         self.documents.authorize(user, attributes)
+    }
+
+    fn now(&self) -> Option<SystemTime> {
+        self.documents.now()
     }
 }
 

@@ -4,6 +4,7 @@ mod in_namespace;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use admit_cel::{DeclType, Type};
 use serde_json::Value;
@@ -68,6 +69,7 @@ pub struct Documents {
     converts: Option<Converts>,
     /// A server's knowledge of built-in kinds.
     builtins: Option<&'static dyn Builtins>,
+    now: Option<SystemTime>,
 }
 
 /// Namespace and name; objects are listed in this order.
@@ -107,6 +109,11 @@ impl Documents {
     /// A server's knowledge of built-in kinds, if it was [set](Self::set_builtins). [`Builtins`] has an example.
     pub fn builtins(&self) -> Option<&'static dyn Builtins> {
         self.builtins
+    }
+
+    /// Sets when requests are decided. [`PolicyException`](crate::PolicyException) has an example.
+    pub fn set_now(&mut self, now: SystemTime) {
+        self.now = Some(now);
     }
 
     /// Sets the converters that stand in for conversion webhooks.
@@ -287,6 +294,10 @@ impl Host for Documents {
             ));
         }
         Ok(self.access.authorize(user, attributes))
+    }
+
+    fn now(&self) -> Option<SystemTime> {
+        self.now
     }
 }
 

@@ -3,12 +3,14 @@
 //! `kubectl patch` does.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use jiff::Timestamp;
 use regex_automata::meta::Regex;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{API_VERSION, Case, Expectation, ExpectedReason, Outcome, Suite, Text, target};
+use super::{API_VERSION, Case, Expectation, ExpectedReason, Outcome, StatesCase, Suite, Text, target};
 use crate::patch::{self, NoPatch, PatchError};
 use crate::read::decode::{Fields, FieldsError, known, wrong};
 use crate::request::access::{ANSWER_FIELDS, AccessAnswers};
@@ -17,7 +19,9 @@ use crate::set::builtins::{Builtins, StrategicError};
 use crate::set::load::is_suite;
 
 /// The fields of a suite.
-pub const SUITE_FIELDS: &[&str] = &["apiVersion", "kind", "documents", "defaults", "cases"];
+pub const SUITE_FIELDS: &[&str] = &["apiVersion", "kind", "documents", "defaults", "cases", "states"];
+/// The fields of an item of `states`.
+pub const STATES_FIELDS: &[&str] = &["name", "kind", "field", "as", "expect"];
 /// The fields of a case, and of `defaults`.
 pub const CASE_FIELDS: &[&str] = &[
     "name",
@@ -37,6 +41,7 @@ pub const CASE_FIELDS: &[&str] = &[
     "params",
     "namespaces",
     "authorizer",
+    "now",
     "expect",
 ];
 /// The fields of `expect`.
@@ -75,11 +80,32 @@ impl Suite {
             .iter()
             .map(|case| Layered { case, defaults: &defaults, builtins }.decode())
             .collect::<Result<_, _>>()?;
-        if cases.is_empty() {
+        let states: Vec<StatesCase> =
+            fields.objects("states")?.iter().map(states).collect::<Result<_, _>>()?;
+        if cases.is_empty() && states.is_empty() {
             return Err(wrong("cases", "must have at least one case"));
         }
-        Ok(Self { documents: fields.strings("documents")?, cases })
+        Ok(Self { documents: fields.strings("documents")?, cases, states })
     }
+}
+
+fn states(fields: &Fields<'_>) -> Result<StatesCase, FieldsError> {
+    known(fields, STATES_FIELDS)?;
+    let must = |key: &str, why: &str| {
+        let text = fields.string(key)?;
+        if text.is_empty() { Err(wrong(fields.path_of(key), why)) } else { Ok(text) }
+    };
+    let expect = fields.strings("expect")?;
+    if expect.is_empty() {
+        return Err(wrong(fields.path_of("expect"), "must list transitions, such as `New -> Done`"));
+    }
+    Ok(StatesCase {
+        name: must("name", "must be specified: results and --run tell cases by it")?,
+        kind: fields.optional_string("kind")?,
+        field: must("field", "must be specified, such as `status.phase`")?,
+        users: fields.strings("as")?,
+        expect,
+    })
 }
 
 /// Why changes cannot be made to an object.
@@ -173,6 +199,7 @@ impl Layered<'_> {
             user: self.user()?,
             existing: self.existing()?,
             access: self.access()?,
+            now: self.now()?,
             expect: expectation(self.case)?,
         })
     }
@@ -254,6 +281,15 @@ impl Layered<'_> {
             known(answer, ANSWER_FIELDS)?;
         }
         Ok(Some(Arc::new(AccessAnswers::decode(&answers)?)))
+    }
+
+    fn now(&self) -> Result<Option<SystemTime>, FieldsError> {
+        let fields = self.of("now");
+        let Some(text) = fields.optional_string("now")? else { return Ok(None) };
+        let time: Timestamp = text.parse().map_err(|_| {
+            wrong(fields.path_of("now"), format!("`{text}` must be a time such as 2026-12-31T12:00:00Z"))
+        })?;
+        Ok(Some(time.into()))
     }
 
     fn existing(&self) -> Result<Vec<Arc<Value>>, FieldsError> {

@@ -17,10 +17,11 @@ mod run;
 mod target;
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde_json::Value;
 
-pub use self::decode::{CASE_FIELDS, EXPECT_FIELDS, SUITE_FIELDS};
+pub use self::decode::{CASE_FIELDS, EXPECT_FIELDS, STATES_FIELDS, SUITE_FIELDS};
 pub use self::expect::{Expectation, ExpectedReason, Mismatch, Text};
 pub use self::run::{CaseResult, run, run_recorded};
 use crate::request::access::AccessAnswers;
@@ -51,6 +52,22 @@ pub struct Suite {
     /// Files and folders to load, relative to the suite; empty stands for the suite's own folder.
     pub documents: Vec<String>,
     pub cases: Vec<Case>,
+    /// Pictures of fields that are expected.
+    pub states: Vec<StatesCase>,
+}
+
+/// Which values of a field are to follow one another.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct StatesCase {
+    pub name: String,
+    /// The kind whose objects change; absent where the documents define one that has the field.
+    pub kind: Option<String>,
+    /// `status.phase`.
+    pub field: String,
+    /// Users to try where rules ask who it is.
+    pub users: Vec<String>,
+    /// `A -> B`, `[*] -> A` for a creation, `A -> [*]` where nothing may follow.
+    pub expect: Vec<String>,
 }
 
 /// One request and its expected result.
@@ -73,6 +90,8 @@ pub struct Case {
     pub existing: Vec<Arc<Value>>,
     /// Predefined answers of the authorizer; absent where there is none to ask.
     pub access: Option<Arc<AccessAnswers>>,
+    /// When the request is made, where exceptions depend on it; else when the case is run.
+    pub now: Option<SystemTime>,
     pub expect: Expectation,
 }
 

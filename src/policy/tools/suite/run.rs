@@ -119,6 +119,9 @@ fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Case
     if let Some(answers) = &case.access {
         host.set_answers(Arc::clone(answers));
     }
+    if let Some(now) = case.now {
+        host.set_now(now);
+    }
     let request = request(case, &host);
     host.ensure_namespace(&request.namespace);
     let answer = answer(case, request, (set, &host), recording);
@@ -282,6 +285,22 @@ fn of_error(error: &FieldError) -> Told {
     Told { message, field, cause: Some(error.kind) }
 }
 
+/// What a policy would deny for, if there was no exception.
+fn let_through(outcome: &PolicyOutcome) -> Vec<(&str, Told)> {
+    let Some(excepted) = outcome.excepted.as_ref().filter(|excepted| excepted.in_force) else {
+        return Vec::new();
+    };
+    let told = |rule: &RuleOutcome| match &rule.verdict {
+        Verdict::Failed { message, .. } | Verdict::Errored { message, denies: true } => Some(Told {
+            message: format!("{message}; {excepted}"),
+            field: rule.path.to_string(),
+            cause: None,
+        }),
+        Verdict::Admitted | Verdict::Errored { denies: false, .. } => None,
+    };
+    outcome.rules.iter().filter_map(|rule| Some((&*outcome.policy, told(rule)?))).collect()
+}
+
 fn of_decision<'d>(decision: &'d Decision, checked: bool) -> Answer {
     let rules = || {
         let of = |outcome: &'d PolicyOutcome| outcome.rules.iter().map(|rule| (&*outcome.policy, rule));
@@ -326,6 +345,13 @@ fn of_decision<'d>(decision: &'d Decision, checked: bool) -> Answer {
             Verdict::Admitted => continue,
         };
         answer.told.push(Told { message, field: rule.path.to_string(), cause: None });
+    }
+    if answer.outcome == Some(Outcome::Warn) {
+        let let_through = decision.outcomes.iter().flat_map(let_through);
+        for (policy, told) in let_through {
+            answer.policy.get_or_insert_with(|| policy.to_owned());
+            answer.told.push(told);
+        }
     }
     answer
 }

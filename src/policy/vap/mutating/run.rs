@@ -238,6 +238,7 @@ impl<'r> Run<'r> {
             param: param.as_deref().map(param_name),
             skipped,
             rules,
+            excepted: None,
         };
         if skipped.is_some() {
             self.outcomes.push(outcome(Vec::new(), skipped));
@@ -391,6 +392,7 @@ impl<'r> Run<'r> {
             param: param.as_deref().map(param_name),
             skipped: None,
             rules: vec![RuleOutcome { path, verdict, enforced }],
+            excepted: None,
         });
     }
 
@@ -407,6 +409,7 @@ impl<'r> Run<'r> {
             param: None,
             skipped: None,
             rules: vec![RuleOutcome { path, verdict, enforced }],
+            excepted: None,
         });
     }
 
