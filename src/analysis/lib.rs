@@ -9,6 +9,7 @@
 //!
 //! | module | decides | may use |
 //! |---|---|---|
+//! | [`prove`] | what holds for all objects of a kind, by a solver that the caller runs | nothing of ours |
 //! | [`releases`] | which Kubernetes releases take a document, and why others do not | nothing of ours |
 //! | [`replay`] | what policies would have decided about the requests of an audit log | nothing of ours |
 //! | [`states`] | which values of a field may follow one another | nothing of ours |
@@ -18,6 +19,7 @@
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
+pub mod prove;
 pub mod releases;
 pub mod replay;
 pub mod states;

@@ -1,0 +1,5 @@
+//! Claims about all objects: the encoding against the engine, the solvers against each other, and claims known by hand.
+
+mod agreement;
+mod solvers;
+mod table;
