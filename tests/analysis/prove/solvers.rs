@@ -8,8 +8,8 @@ use admit_analysis::prove::{Solver, SolverError};
 /// A solver by its program and arguments; it ends by itself after a while.
 pub(super) struct Program(&'static [&'static str]);
 
-pub(super) const Z3: &[&str] = &["z3", "-in", "-T:60"];
-pub(super) const CVC5: &[&str] = &["cvc5", "--lang=smt2", "--incremental", "--strings-exp", "--tlimit=60000"];
+pub(super) const Z3: &[&str] = &["z3", "-in", "-T:20"];
+pub(super) const CVC5: &[&str] = &["cvc5", "--lang=smt2", "--incremental", "--strings-exp", "--tlimit-per=4000"];
 
 impl Program {
     /// Those that are installed; the others are told, or asked for by `ADMIT_REQUIRE`.
