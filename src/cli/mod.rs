@@ -32,6 +32,7 @@ mod observability_flags;
 mod paths;
 mod process;
 mod progress;
+mod prove;
 mod register;
 mod releases;
 mod render;
@@ -86,6 +87,8 @@ enum Command {
     Explain(Box<explain::ExplainArgs>),
     /// Draw which values of a field may follow one another
     States(states::StatesArgs),
+    /// Decide what holds for all objects under rules, or show one for which it does not
+    Prove(Box<prove::ProveArgs>),
     /// Say what policies would have decided about the requests of an audit log
     Replay(replay::ReplayArgs),
     /// Evaluate one expression
@@ -199,6 +202,7 @@ impl Cli {
             Command::Lint(args) => args.run(),
             Command::Explain(args) => args.run(),
             Command::States(args) => args.run(),
+            Command::Prove(args) => args.run(),
             Command::Replay(args) => args.run(),
             Command::Eval(args) => args.run(),
             Command::Envtest(args) => args.run(),

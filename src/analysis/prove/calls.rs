@@ -160,8 +160,10 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
     }
 
     fn logic(&mut self, left: ExprId, right: ExprId, decides: bool) -> Result<Outcome, Undecided> {
-        let left = self.eval(left)?;
-        let (left_error, left) = self.world.truth(&left)?;
+        let (left_error, left) = match self.eval(left).and_then(|left| self.world.truth(&left)) {
+            Ok(truth) => truth,
+            Err(undecided) => return self.decided_by(right, decides).ok_or(undecided),
+        };
         // What is decided needs nothing more, so that what follows need not be one that is followed.
         if self.world.terms.known_bool(left) == Some(decides)
             && self.world.terms.known_bool(left_error) == Some(false)
@@ -183,6 +185,15 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         let error = terms.and(&[error, open]);
         let value = Value::Bool(if decides { decided } else { open });
         Ok(Outcome { error, value })
+    }
+
+    /// What the right side decides alone, whatever is on the left.
+    fn decided_by(&mut self, right: ExprId, decides: bool) -> Option<Outcome> {
+        let right = self.eval(right).ok()?;
+        let (error, value) = self.world.truth(&right).ok()?;
+        let terms = &self.world.terms;
+        let is_decided = terms.known_bool(error) == Some(false) && terms.known_bool(value) == Some(decides);
+        is_decided.then(|| self.world.good(Value::Bool(value)))
     }
 
     fn conditional(&mut self, condition: ExprId, yes: ExprId, no: ExprId) -> Result<Outcome, Undecided> {

@@ -9,7 +9,7 @@ use admit_cel::{escape_property, is_identifier};
 
 use super::document::{Form, NodeId, World};
 use super::term::Term;
-use super::value::{Map, Outcome, Value, View};
+use super::value::{Map, Outcome, Value, View, without_null};
 use super::{Undecided, undecided};
 
 /// What expressions may name.
@@ -270,13 +270,8 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         if self.world.terms.known_bool(there) == Some(false) {
             return Ok((there, Value::Null));
         }
-        let mut value = self.world.value_of(child)?;
-        if typed && let Value::Choice(condition, _, other) = &value
-            && *condition == node.null
-        {
-            value = (**other).clone();
-        }
-        Ok((there, value))
+        let value = self.world.value_of(child)?;
+        Ok((there, if typed { without_null(value, node.null) } else { value }))
     }
 
     /// An entry of a map: whether it is there, and what it is.

@@ -10,7 +10,7 @@ use super::document::{Form, NodeId, World};
 use super::eval::{Evaluator, Scope};
 use super::side::{Clause, DefinitionRules, PolicyRules, Rules};
 use super::term::Term;
-use super::value::{Outcome, Value, View};
+use super::value::{Outcome, Value, View, without_null};
 use super::{Undecided, undecided};
 
 /// What a side says.
@@ -216,14 +216,8 @@ impl Walk<'_, '_> {
     ) -> Result<Option<Verdict>, Undecided> {
         let mut asked = self.world.node(place.node)?.here;
         let mut scope = Scope::default();
-        let mut own = self.world.value_of(place.node)?;
-        let null = self.world.node(place.node)?.null;
-        if let Value::Choice(condition, _, value) = &own
-            && *condition == null
-        {
-            own = (**value).clone();
-        }
-        let own = self.world.good(own);
+        let (own, null) = (self.world.value_of(place.node)?, self.world.node(place.node)?.null);
+        let own = self.world.good(without_null(own, null));
         scope.globals.insert("self", own);
         if uses_old {
             let old = match place.old {
@@ -233,11 +227,7 @@ impl Walk<'_, '_> {
                 Old::Node(old) => {
                     let value = self.world.value_of(old)?;
                     let node = self.world.node(old)?.clone();
-                    let value = match value {
-                        Value::Choice(condition, _, value) if condition == node.null => (*value).clone(),
-                        value => value,
-                    };
-                    (node.here, value)
+                    (node.here, without_null(value, node.null))
                 }
             };
             let (there, value) = old;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::document::{Form, NodeId, World};
+use super::document::{Form, Node, NodeId, World};
 use super::term::Term;
 use super::{Undecided, undecided};
 
@@ -374,7 +374,7 @@ impl<'s> World<'s> {
         Ok(self.terms.and(&parts))
     }
 
-    /// Objects of one schema, all of whose fields are declared and never null.
+    /// Objects of one schema, all of whose fields are declared.
     fn equal_objects(&mut self, left: NodeId, right: NodeId) -> Result<Term, Undecided> {
         if left == right {
             return Ok(self.terms.bool(true));
@@ -384,20 +384,49 @@ impl<'s> World<'s> {
         if !std::ptr::eq(a.schema, b.schema) || !is_closed {
             return Err(undecided("objects that may have undeclared fields, compared"));
         }
+        let typed = self.view == View::Typed;
         let mut parts = Vec::new();
+        if typed {
+            let uncounted = || undecided("objects that may have undeclared fields, compared");
+            let (x, y) = (self.count_properties(left)?, self.count_properties(right)?);
+            parts.push(self.terms.eq(x.ok_or_else(uncounted)?, y.ok_or_else(uncounted)?));
+        }
         for name in a.schema.properties.keys() {
             let (Some(x), Some(y)) = (self.property(left, name)?, self.property(right, name)?) else {
                 return Err(undecided("objects with untyped fields, compared"));
             };
             let (child, other) = (self.node(x)?.clone(), self.node(y)?.clone());
-            if [child.null, other.null].iter().any(|null| self.terms.known_bool(*null) != Some(false)) {
-                return Err(undecided("objects whose fields may be null, compared"));
-            }
             let (x, y) = (self.value_of(x)?, self.value_of(y)?);
-            let equal = self.surely_equal(&x, &y)?;
-            parts.push(self.terms.eq(child.present, other.present));
-            parts.push(self.terms.implies(child.present, equal));
+            if typed {
+                // What is null counts as a field, and is an absent one when it is compared.
+                let (x, y) = (without_null(x, child.null), without_null(y, other.null));
+                let mine = self.is_set(&child);
+                let theirs = self.is_set(&other);
+                let equal = self.surely_equal(&x, &y)?;
+                let equal = self.terms.implies(mine, equal);
+                let same = self.terms.eq(mine, theirs);
+                let holds = self.terms.and(&[same, equal]);
+                parts.push(self.terms.implies(child.present, holds));
+            } else {
+                let equal = self.surely_equal(&x, &y)?;
+                parts.push(self.terms.eq(child.present, other.present));
+                parts.push(self.terms.implies(child.present, equal));
+            }
         }
         Ok(self.terms.and(&parts))
+    }
+
+    /// Whether a field is there and not null.
+    fn is_set(&mut self, node: &Node<'_>) -> Term {
+        let not_null = self.terms.not(node.null);
+        self.terms.and(&[node.present, not_null])
+    }
+}
+
+/// The value where it is not null.
+pub(super) fn without_null(value: Value, null: Term) -> Value {
+    match value {
+        Value::Choice(condition, _, other) if condition == null => (*other).clone(),
+        value => value,
     }
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use admit_analysis::prove::{Solver, SolverError};
+use testing::{Need, skip};
 
 /// A solver by its program and arguments; it ends by itself after a while.
 pub(super) struct Program(&'static [&'static str]);
@@ -12,25 +13,24 @@ pub(super) const Z3: &[&str] = &["z3", "-in", "-T:20"];
 pub(super) const CVC5: &[&str] = &["cvc5", "--lang=smt2", "--incremental", "--strings-exp", "--tlimit-per=4000"];
 
 impl Program {
-    /// Those that are installed; the others are told, or asked for by `ADMIT_REQUIRE`.
+    /// Those that are installed; of the others it is said that they were not asked.
     pub(super) fn installed() -> Vec<Self> {
-        let all = [("z3", Z3), ("cvc5", CVC5)];
-        all.into_iter().filter(|(name, _)| is_installed(name)).map(|(_, command)| Self(command)).collect()
+        let all = [(Need::Z3, Z3), (Need::Cvc5, CVC5)];
+        let is_there = |(need, command): &(Need, &'static [&'static str])| {
+            let name = command.first().copied().unwrap_or_default();
+            let runs = Command::new(name).arg("--version").output();
+            let runs = runs.is_ok_and(|output| output.status.success());
+            if !runs {
+                skip(*need, &format!("there is no {name}"));
+            }
+            runs
+        };
+        all.into_iter().filter(is_there).map(|(_, command)| Self(command)).collect()
     }
 
     pub(super) fn name(&self) -> &str {
         self.0.first().copied().unwrap_or_default()
     }
-}
-
-fn is_installed(name: &str) -> bool {
-    let runs = Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
-    if !runs {
-        let required = std::env::var("ADMIT_REQUIRE").unwrap_or_default();
-        assert!(!required.split([',', ' ']).any(|one| one == name || one == "all"), "{name} is required");
-        eprintln!("NOT RUN: {name} is not installed");
-    }
-    runs
 }
 
 impl Solver for Program {
