@@ -112,7 +112,7 @@ fn every_transcript_is_run() {
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     found.sort();
-    assert_eq!(found, ["check", "eval", "explain", "init", "inputs", "lint", "releases", "replay", "usage"]);
+    assert_eq!(found, ["check", "eval", "explain", "init", "inputs", "lint", "prove", "releases", "replay", "usage"]);
 }
 
 #[test]
@@ -133,6 +133,15 @@ fn explain() {
 #[test]
 fn replay_of_logs() {
     check("replay");
+}
+
+#[test]
+fn prove() {
+    let has_solver = Command::new("z3").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !has_solver {
+        return testing::skip(testing::Need::Z3, "there is no z3");
+    }
+    check("prove");
 }
 
 #[test]

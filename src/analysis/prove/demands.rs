@@ -4,7 +4,7 @@ use admit_policy::schema::{Checks, Schema};
 use serde_json::Value;
 
 use super::Undecided;
-use super::document::{Form, NodeId, World};
+use super::document::{Form, NodeId, World, is_open};
 use super::regular;
 use super::term::Term;
 
@@ -204,13 +204,13 @@ impl<'s> World<'s> {
                 for name in &schema.checks.required {
                     parts.push(match self.property(id, name)? {
                         Some(child) => Ok(self.node(child)?.present),
-                        None if own.preserves_unknown_fields() => Err("undeclared properties".to_owned()),
+                        None if is_open(own) => Err("undeclared properties".to_owned()),
                         None => Ok(self.terms.bool(false)),
                     });
                 }
                 for (name, part) in &schema.properties {
                     let Some(child) = self.property(id, name)? else {
-                        if own.preserves_unknown_fields() {
+                        if is_open(own) {
                             parts.push(Err("undeclared properties".to_owned()));
                         }
                         continue;

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use admit_policy::schema::{ListType, Schema, SchemaType};
+use admit_policy::schema::{AdditionalProperties, ListType, Schema, SchemaType};
 use serde_json::Value;
 
 use super::regular;
@@ -230,16 +230,20 @@ impl<'s> World<'s> {
     }
 
     /// How many items are written out: as many as may be there, but for a bound that is asked for.
-    fn room(&mut self, least: Option<i64>, most: Option<i64>) -> usize {
+    fn room(&mut self, least: Option<i64>, most: Option<i64>) -> Result<usize, Undecided> {
         let count = |bound: i64| usize::try_from(bound.max(0)).unwrap_or(usize::MAX);
-        let bound = self.items.max(least.map_or(0, count)).min(MOST_ITEMS);
-        match most.map(count) {
+        let least = least.map_or(0, count);
+        if least > MOST_ITEMS {
+            return Err(undecided(format!("a list or map of no fewer than {least} items")));
+        }
+        let bound = self.items.max(least);
+        Ok(match most.map(count) {
             Some(most) if most <= bound => most,
             _ => {
                 self.is_bounded = true;
                 bound
             }
-        }
+        })
     }
 
     fn length(&mut self, here: Term, room: usize, least: Option<i64>) -> Term {
@@ -251,7 +255,7 @@ impl<'s> World<'s> {
 
     fn list(&mut self, schema: &'s Schema, item: &'s Schema, here: Term) -> Result<Form, Undecided> {
         let checks = &schema.checks;
-        let room = self.room(checks.min_items, checks.max_items);
+        let room = self.room(checks.min_items, checks.max_items)?;
         let length = self.length(here, room, checks.min_items);
         let mut items = Vec::new();
         for at in 0..room {
@@ -269,7 +273,7 @@ impl<'s> World<'s> {
 
     fn map(&mut self, schema: &'s Schema, entry: &'s Schema, here: Term) -> Result<Form, Undecided> {
         let checks = &schema.checks;
-        let room = self.room(checks.min_properties, checks.max_properties);
+        let room = self.room(checks.min_properties, checks.max_properties)?;
         let length = self.length(here, room, checks.min_properties);
         let mut entries: Vec<(Term, NodeId)> = Vec::new();
         for at in 0..room {
@@ -374,7 +378,7 @@ impl<'s> World<'s> {
     pub(super) fn count_properties(&mut self, id: NodeId) -> Result<Option<Term>, Undecided> {
         let node = self.node(id)?;
         let (schema, is_metadata) = (node.schema, node.is_metadata);
-        if schema.preserves_unknown_fields() || is_metadata || schema.embedded_resource {
+        if is_open(schema) || is_metadata {
             return Ok(None);
         }
         let mut parts = Vec::new();
@@ -423,4 +427,10 @@ impl<'s> World<'s> {
         }
         Ok(self.terms.text(text))
     }
+}
+
+/// Whether objects may have fields that the schema does not declare.
+pub(super) fn is_open(schema: &Schema) -> bool {
+    let allows = matches!(schema.additional_properties, Some(AdditionalProperties::Allowed(true)));
+    schema.preserves_unknown_fields() || schema.embedded_resource || allows
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use admit_cel::syntax::{Ast, Comprehension, Expr, ExprId, Literal};
 use admit_cel::{escape_property, is_identifier};
 
-use super::document::{Form, NodeId, World};
+use super::document::{Form, NodeId, World, is_open};
 use super::term::Term;
 use super::value::{Map, Outcome, Value, View, without_null};
 use super::{Undecided, undecided};
@@ -245,6 +245,10 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             // A reserved word is found as it is, too.
             escape_property(name).as_deref() == Some(field) || (name == field && !is_identifier(name))
         };
+        // Embedded objects have these whatever their schema declares.
+        if node.schema.embedded_resource && matches!(field, "apiVersion" | "kind" | "metadata") {
+            return Err(undecided(format!("`{field}` of an embedded object")));
+        }
         let name = node.schema.properties.keys().find(|name| is_named(name)).cloned();
         let child = match &name {
             Some(name) => self.world.property(id, name)?,
@@ -254,7 +258,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             if node.is_metadata {
                 return Err(undecided(format!("`{field}` of an object's metadata")));
             }
-            if !typed && (node.schema.preserves_unknown_fields() || node.schema.embedded_resource) {
+            if !typed && is_open(node.schema) {
                 return Err(undecided(format!("`{field}`, which is not declared and may be there")));
             }
             return Ok((self.world.terms.bool(false), Value::Null));

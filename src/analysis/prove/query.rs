@@ -109,6 +109,11 @@ impl<'a> Inquiry<'a> {
                 return Ok(Verdict::Undecided(vec![differs]));
             }
         }
+        if let Some(right) = self.right
+            && operations_of(self.left) != operations_of(right)
+        {
+            return Ok(Verdict::Undecided(vec![undecided("policies that match other operations, compared")]));
+        }
         let that = match self.that.map(|that| Side::assumption(that, self.left, self.subject)).transpose() {
             Ok(that) => that,
             Err(error) => return Ok(Verdict::Undecided(vec![undecided(error.0).of(0, "--that")])),
@@ -140,6 +145,8 @@ impl<'a> Inquiry<'a> {
     /// Whether creations and updates are asked about.
     fn operations(&self, that: Option<&Side>) -> Vec<bool> {
         let sides: Vec<&Side> = std::iter::once(self.left).chain(self.right).collect();
+        // Of policies, what they match says which requests there are, and not what is assumed of them.
+        let that = that.filter(|that| matches!(that.rules, Rules::Definition(_)));
         let looks_back = sides.iter().copied().chain(that).any(|side| rules::looks_back(&side.rules));
         let creates = |side: &&Side| match &side.rules {
             Rules::Definition(_) => true,
@@ -272,6 +279,14 @@ impl<'a> Inquiry<'a> {
         }
         let said: Vec<Said> = std::iter::once(self.left).chain(self.right).map(said).collect();
         self.question.is_broken(&said).then_some(Counterexample { object, old_object, said })
+    }
+}
+
+/// The operations that a policy matches; none for the rules of a definition.
+fn operations_of(side: &Side) -> Option<&[admit_policy::Operation]> {
+    match &side.rules {
+        Rules::Definition(_) => None,
+        Rules::Policy(rules) => Some(&rules.operations),
     }
 }
 

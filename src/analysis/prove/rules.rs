@@ -79,6 +79,13 @@ fn any_rule(schema: &Schema, is_it: &dyn Fn(&str) -> bool) -> bool {
     schema.rules.iter().any(|rule| is_it(&rule.rule)) || below.into_iter().any(|child| any_rule(child, is_it))
 }
 
+/// Whether there are rules below `allOf`, which servers run beside others.
+fn has_nested_rules(schema: &Schema) -> bool {
+    let has = |part: &Schema| part.has_rules() || has_nested_rules(part);
+    let below = schema.properties.values().chain(schema.items.as_deref()).chain(schema.additional_schema());
+    schema.checks.all_of.iter().any(has) || below.into_iter().any(has_nested_rules)
+}
+
 fn of_definition(
     world: &mut World<'_>,
     rules: &DefinitionRules,
@@ -89,6 +96,9 @@ fn of_definition(
     let old = objects.old.map_or(Old::None, Old::Node);
     let place =
         Place { schema: &rules.schema, path: rules.place.clone(), is_root: true, node: objects.new, old };
+    if has_nested_rules(&rules.schema) {
+        walk.undecided.push(undecided("rules below `allOf`").of(side, &rules.place));
+    }
     if let Err(undecided) = walk.node(&place) {
         walk.undecided.push(undecided.of(side, &rules.place));
     }
@@ -269,6 +279,9 @@ fn of_policy(
     given(world, "oldObject", objects.old).map_err(|undecided: Undecided| vec![undecided])?;
     scope.variables = rules.variables.iter().map(|clause| (clause.name.as_str(), clause.ast())).collect();
     let mut found = Vec::new();
+    if let Some(what) = &rules.asks_more {
+        found.push(undecided(what.clone()).of(side, "spec.matchConstraints"));
+    }
     if rules.annotates {
         found.push(undecided("annotations for the audit log, which may fail").of(side, "spec.auditAnnotations"));
     }

@@ -64,6 +64,8 @@ pub(super) struct PolicyRules {
     /// Annotations that fail refuse requests too.
     pub(super) annotates: bool,
     pub(super) operations: Vec<Operation>,
+    /// Requests that it matches and that are not followed.
+    pub(super) asks_more: Option<String>,
 }
 
 /// An expression of a policy.
@@ -304,6 +306,7 @@ impl Side {
                 ignores_errors: policy.pointer("/spec/failurePolicy") == Some(&json!("Ignore")),
                 annotates: policy.pointer("/spec/auditAnnotations").and_then(Value::as_array).is_some(),
                 operations,
+                asks_more: asks_more(policy),
             })),
         })
     }
@@ -333,6 +336,19 @@ fn operations(policy: &Value) -> Vec<Operation> {
         .filter(|(_, name)| named.contains(name) || named.contains(&"*"))
         .map(|(operation, _)| operation)
         .collect()
+}
+
+/// Requests without an object, and those with an object of another kind.
+fn asks_more(policy: &Value) -> Option<String> {
+    let rules = policy.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
+    let named = |list: &'static str| {
+        let rules = rules.into_iter().flatten();
+        rules.filter_map(move |rule| rule.get(list).and_then(Value::as_array)).flatten().filter_map(Value::as_str)
+    };
+    let operation = named("operations").find(|name| matches!(*name, "DELETE" | "CONNECT" | "*"));
+    let operation = operation.map(|name| format!("requests of the operation {name}"));
+    let is_other = |name: &&str| name.split_once('/').is_some_and(|(_, subresource)| subresource != "status");
+    operation.or_else(|| named("resources").find(is_other).map(|name| format!("requests to {name}")))
 }
 
 /// The policy bound to everything, for the kind alone: that it matches is what is asked about.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::document::{Form, Node, NodeId, World};
+use super::document::{Form, Node, NodeId, World, is_open};
 use super::term::Term;
 use super::{Undecided, undecided};
 
@@ -332,8 +332,9 @@ impl<'s> World<'s> {
                 return Err(undecided("a key of a map list that is not declared"));
             };
             for id in [a, b] {
-                let present = self.node(id)?.present;
-                if self.terms.known_bool(present) != Some(true) {
+                let (present, null) = (self.node(id)?.present, self.node(id)?.null);
+                let is_set = self.terms.known_bool(present) == Some(true);
+                if !is_set || self.terms.known_bool(null) != Some(false) {
                     return Err(undecided("a key of a map list that may be absent"));
                 }
             }
@@ -380,7 +381,7 @@ impl<'s> World<'s> {
             return Ok(self.terms.bool(true));
         }
         let (a, b) = (self.node(left)?.clone(), self.node(right)?.clone());
-        let is_closed = !a.schema.preserves_unknown_fields() && !a.schema.embedded_resource && !a.is_metadata;
+        let is_closed = !is_open(a.schema) && !a.is_metadata;
         if !std::ptr::eq(a.schema, b.schema) || !is_closed {
             return Err(undecided("objects that may have undeclared fields, compared"));
         }
