@@ -112,7 +112,10 @@ fn every_transcript_is_run() {
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     found.sort();
-    assert_eq!(found, ["check", "eval", "explain", "init", "inputs", "lint", "prove", "releases", "replay", "usage"]);
+    assert_eq!(
+        found,
+        ["check", "eval", "explain", "init", "inputs", "lint", "prove", "releases", "replay", "usage"]
+    );
 }
 
 #[test]

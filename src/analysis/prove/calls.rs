@@ -155,7 +155,12 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         }
     }
 
-    fn both(&mut self, left: &Outcome, right: &Outcome, then: Two<'_, 'w, 's, 'a>) -> Result<Outcome, Undecided> {
+    fn both(
+        &mut self,
+        left: &Outcome,
+        right: &Outcome,
+        then: Two<'_, 'w, 's, 'a>,
+    ) -> Result<Outcome, Undecided> {
         self.each(left, &mut |this, left| this.each(right, &mut |this, right| then(this, left, right)))
     }
 
@@ -281,7 +286,8 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                     let same = self.world.terms.eq(at, *index);
                     let is_it = self.world.terms.and(&[*is_there, same]);
                     there = self.world.terms.or(&[there, is_it]);
-                    value = if is_first { item.clone() } else { self.world.merged(is_it, item.clone(), value) };
+                    value =
+                        if is_first { item.clone() } else { self.world.merged(is_it, item.clone(), value) };
                     is_first = false;
                 }
                 Ok((no, there, value))
@@ -400,7 +406,8 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         let Expr::Literal(Literal::String(pattern)) = self.ast.expr(pattern) else {
             return Err(undecided("`matches` with a pattern that is not constant"));
         };
-        let language = regular::language(pattern).map_err(|why| undecided(format!("`matches` with {why}")))?;
+        let language =
+            regular::language(pattern).map_err(|why| undecided(format!("`matches` with {why}")))?;
         let text = self.eval(text)?;
         self.each(&text, &mut |this, value| match value {
             Value::Text(text) => {
@@ -415,7 +422,9 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         let same = self.world.good(value.clone());
         match (function, value) {
             (_, Value::Unknown(what)) => Err(undecided(*what)),
-            ("dyn", _) | ("string", Value::Text(_)) | ("int", Value::Int(_)) | ("bool", Value::Bool(_)) => Ok(same),
+            ("dyn", _) | ("string", Value::Text(_)) | ("int", Value::Int(_)) | ("bool", Value::Bool(_)) => {
+                Ok(same)
+            }
             ("type", value) => {
                 let name = match value {
                     Value::Null => "null_type",

@@ -21,7 +21,8 @@ impl<'s> World<'s> {
             Form::Text(text) => self.of_text(*text, schema, &mut demands),
             Form::Int(int) => self.of_int(*int, checks, &mut demands),
             Form::IntOrText { .. } => {
-                let has_checks = checks.minimum.is_some() || checks.maximum.is_some() || checks.pattern.is_some();
+                let has_checks =
+                    checks.minimum.is_some() || checks.maximum.is_some() || checks.pattern.is_some();
                 let has_lengths = checks.min_length.is_some() || checks.max_length.is_some();
                 if has_checks || has_lengths || checks.enumeration.iter().next().is_some() {
                     demands.push(Err("bounds of what is a number or a text".to_owned()));
@@ -58,7 +59,11 @@ impl<'s> World<'s> {
         for (bound, is_least) in bounds {
             let Some(bound) = bound else { continue };
             let bound = self.terms.int(bound);
-            demands.push(Ok(if is_least { self.terms.le(bound, count) } else { self.terms.le(count, bound) }));
+            demands.push(Ok(if is_least {
+                self.terms.le(bound, count)
+            } else {
+                self.terms.le(count, bound)
+            }));
         }
     }
 
@@ -253,4 +258,3 @@ pub(super) fn whole(bound: f64) -> Option<i128> {
     #[expect(clippy::cast_possible_truncation, reason = "whole, and within what an f64 has exactly")]
     (bound.fract() == 0.0 && bound.abs() <= EXACT).then_some(bound as i128)
 }
-

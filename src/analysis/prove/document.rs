@@ -44,11 +44,21 @@ pub(super) enum Form {
     Bool(Term),
     Int(Term),
     Text(Term),
-    IntOrText { is_int: Term, int: Term, text: Term },
+    IntOrText {
+        is_int: Term,
+        int: Term,
+        text: Term,
+    },
     /// Its properties, as far as somebody asked.
     Object(BTreeMap<Box<str>, NodeId>),
-    List { length: Term, items: Vec<NodeId> },
-    Map { length: Term, entries: Vec<(Term, NodeId)> },
+    List {
+        length: Term,
+        items: Vec<NodeId>,
+    },
+    Map {
+        length: Term,
+        entries: Vec<(Term, NodeId)>,
+    },
     /// Nothing is known of it.
     Any,
 }
@@ -334,9 +344,9 @@ impl<'s> World<'s> {
         };
         let (left_form, right_form) = (self.force(left)?, self.force(right)?);
         let equal = match (left_form, right_form) {
-            (Form::Text(a), Form::Text(b)) | (Form::Int(a), Form::Int(b)) | (Form::Bool(a), Form::Bool(b)) => {
-                self.terms.eq(a, b)
-            }
+            (Form::Text(a), Form::Text(b))
+            | (Form::Int(a), Form::Int(b))
+            | (Form::Bool(a), Form::Bool(b)) => self.terms.eq(a, b),
             _ => return Ok(None),
         };
         let (a, b) = (self.node(left)?.clone(), self.node(right)?.clone());

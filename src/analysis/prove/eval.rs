@@ -189,7 +189,8 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         self.each(operand, &mut |this, value| {
             if let Value::Optional(there, inner) = value {
                 let (found, selected) = this.optional_member(*there, inner, field)?;
-                let value = if test_only { Value::Bool(found) } else { Value::Optional(found, Rc::new(selected)) };
+                let value =
+                    if test_only { Value::Bool(found) } else { Value::Optional(found, Rc::new(selected)) };
                 return Ok(this.world.good(value));
             }
             let (found, selected) = this.member(value, field)?;
@@ -300,7 +301,9 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 Value::List(list) => {
                     let at = this.world.positions(list);
                     let rounds = list.items.iter().zip(at);
-                    rounds.map(|((there, item), at)| (*there, Value::Int(at), item.clone())).collect::<Vec<_>>()
+                    rounds
+                        .map(|((there, item), at)| (*there, Value::Int(at), item.clone()))
+                        .collect::<Vec<_>>()
                 }
                 Value::Map(map) => {
                     if matches!(start.value, Value::List(_)) {

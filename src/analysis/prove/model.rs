@@ -100,7 +100,8 @@ impl Parts<'_> {
         if first == '"' {
             return self.text();
         }
-        let end = self.rest.find(|c: char| c.is_whitespace() || c == '(' || c == ')').unwrap_or(self.rest.len());
+        let end =
+            self.rest.find(|c: char| c.is_whitespace() || c == '(' || c == ')').unwrap_or(self.rest.len());
         let end = end.max(first.len_utf8());
         let (word, rest) = self.rest.split_at_checked(end)?;
         self.rest = rest;

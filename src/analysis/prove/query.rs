@@ -229,7 +229,11 @@ impl<'a> Inquiry<'a> {
             let Sat::Yes(model) = answer else { continue };
             let request = self.request(prepared, model);
             if let Some(found) = request.as_ref().and_then(|request| self.confirmed(request, that)) {
-                return Ok(Verdict::Refuted(Box::new(shrunk(found, |request| self.confirmed(request, that), over))));
+                return Ok(Verdict::Refuted(Box::new(shrunk(
+                    found,
+                    |request| self.confirmed(request, that),
+                    over,
+                ))));
             }
             last = request.or(last);
         }
@@ -250,10 +254,15 @@ impl<'a> Inquiry<'a> {
             tried = tried.saturating_add(1);
             let found = self.request(prepared, &model).and_then(|request| self.confirmed(&request, that));
             if let Some(found) = found {
-                return Verdict::Refuted(Box::new(shrunk(found, |request| self.confirmed(request, that), over)));
+                return Verdict::Refuted(Box::new(shrunk(
+                    found,
+                    |request| self.confirmed(request, that),
+                    over,
+                )));
             }
         }
-        let what = format!("no solver; none of {tried} small objects breaks the claim, which does not prove it");
+        let what =
+            format!("no solver; none of {tried} small objects breaks the claim, which does not prove it");
         Verdict::Undecided(vec![undecided(what)])
     }
 
@@ -293,7 +302,10 @@ fn operations_of(side: &Side) -> Option<&[admit_policy::Operation]> {
 /// How deep required properties are filled in.
 const DEPTH: usize = 24;
 
-pub(super) fn root<'s>(world: &mut World<'s>, schema: &'s admit_policy::schema::Schema) -> Result<NodeId, Undecided> {
+pub(super) fn root<'s>(
+    world: &mut World<'s>,
+    schema: &'s admit_policy::schema::Schema,
+) -> Result<NodeId, Undecided> {
     let root = world.root(schema);
     if let Some(metadata) = world.property(root, "metadata")? {
         world.mark_metadata(metadata);
@@ -340,4 +352,3 @@ fn script(world: &World<'_>, broken: Term) -> String {
     script.push_str(&ask);
     script
 }
-

@@ -54,8 +54,10 @@ fn searched(part: &PatternPart) -> Result<String, &'static str> {
         && open_after
         && alternatives.iter().any(binds)
     {
-        let before: Vec<PatternPart> =
-            std::iter::once(PatternPart::Start).filter(|_| !open_before).chain(rest.iter().cloned()).collect();
+        let before: Vec<PatternPart> = std::iter::once(PatternPart::Start)
+            .filter(|_| !open_before)
+            .chain(rest.iter().cloned())
+            .collect();
         return distributed(alternatives, &before, &[], true);
     }
     let mut written = Vec::new();

@@ -283,7 +283,9 @@ fn of_policy(
         found.push(undecided(what.clone()).of(side, "spec.matchConstraints"));
     }
     if rules.annotates {
-        found.push(undecided("annotations for the audit log, which may fail").of(side, "spec.auditAnnotations"));
+        found.push(
+            undecided("annotations for the audit log, which may fail").of(side, "spec.auditAnnotations"),
+        );
     }
     let conditions = evaluated(world, &scope, &rules.conditions, side, &mut found);
     let validations = evaluated(world, &scope, &rules.validations, side, &mut found);
@@ -342,4 +344,3 @@ pub(super) const fn view(rules: &Rules) -> View {
         Rules::Policy(_) => View::Plain,
     }
 }
-

@@ -47,13 +47,23 @@ fn weight_of(value: &Value) -> usize {
         Value::Null | Value::Bool(false) => 1,
         Value::Bool(true) => 2,
         Value::Number(number) => {
-            let size = number.as_i64().map_or(8, |value| value.unsigned_abs().checked_ilog2().map_or(0, |log| log.saturating_add(1)));
+            let size = number.as_i64().map_or(8, |value| {
+                value.unsigned_abs().checked_ilog2().map_or(0, |log| log.saturating_add(1))
+            });
             let sign = usize::from(number.as_i64().is_some_and(|value| value < 0));
             usize::try_from(size).unwrap_or(8).saturating_add(sign).saturating_add(1)
         }
         Value::String(text) => {
             // A letter is simpler than what has to be quoted.
-            let cost = |c: char| if c.is_ascii_lowercase() { 3_usize } else if c.is_ascii_graphic() { 4 } else { 6 };
+            let cost = |c: char| {
+                if c.is_ascii_lowercase() {
+                    3_usize
+                } else if c.is_ascii_graphic() {
+                    4
+                } else {
+                    6
+                }
+            };
             let cost: usize = text.chars().map(|c| if c == 'a' { 2 } else { cost(c) }).sum();
             cost.saturating_add(1)
         }
@@ -82,7 +92,13 @@ fn smaller_requests(found: &Counterexample) -> Vec<Request> {
 fn smaller(value: &Value) -> Vec<Value> {
     match value {
         Value::Null => Vec::new(),
-        Value::Bool(value) => if *value { vec![false.into()] } else { Vec::new() },
+        Value::Bool(value) => {
+            if *value {
+                vec![false.into()]
+            } else {
+                Vec::new()
+            }
+        }
         Value::Number(number) => smaller_numbers(number.as_i64()),
         Value::String(text) => smaller_texts(text),
         Value::Array(items) => {

@@ -123,7 +123,8 @@ impl Subject {
     }
 
     fn request(&self, new: &Value, old: Option<&Value>) -> Request<'static> {
-        let text = |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text =
+            |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let resource = admit_policy::GroupVersionResource::new(
             self.kind.group.as_str(),
             self.kind.version.as_str(),
@@ -286,15 +287,20 @@ impl Side {
         let clauses = |list: &str, named: bool| {
             let items = policy.pointer(&format!("/spec/{list}")).and_then(Value::as_array);
             let items = items.into_iter().flatten().enumerate();
-            items.map(|(at, item)| {
-                let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
-                let field = format!("spec.{list}[{at}].expression");
-                let checked = env
-                    .compile(text("expression"))
-                    .map_err(|error| SideError(format!("{field}: {error}")))?;
-                Ok(Clause { name: if named { text("name").to_owned() } else { String::new() }, field, checked })
-            })
-            .collect::<Result<Vec<_>, SideError>>()
+            items
+                .map(|(at, item)| {
+                    let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
+                    let field = format!("spec.{list}[{at}].expression");
+                    let checked = env
+                        .compile(text("expression"))
+                        .map_err(|error| SideError(format!("{field}: {error}")))?;
+                    Ok(Clause {
+                        name: if named { text("name").to_owned() } else { String::new() },
+                        field,
+                        checked,
+                    })
+                })
+                .collect::<Result<Vec<_>, SideError>>()
         };
         let operations = operations(policy);
         Ok(Self {
@@ -343,7 +349,10 @@ fn asks_more(policy: &Value) -> Option<String> {
     let rules = policy.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
     let named = |list: &'static str| {
         let rules = rules.into_iter().flatten();
-        rules.filter_map(move |rule| rule.get(list).and_then(Value::as_array)).flatten().filter_map(Value::as_str)
+        rules
+            .filter_map(move |rule| rule.get(list).and_then(Value::as_array))
+            .flatten()
+            .filter_map(Value::as_str)
     };
     let operation = named("operations").find(|name| matches!(*name, "DELETE" | "CONNECT" | "*"));
     let operation = operation.map(|name| format!("requests of the operation {name}"));
@@ -382,7 +391,8 @@ fn strip(schema: &mut Schema) {
     schema.rules.clear();
     schema.properties.values_mut().for_each(strip);
     schema.items.as_deref_mut().into_iter().for_each(strip);
-    if let Some(admit_policy::schema::AdditionalProperties::Schema(entry)) = &mut schema.additional_properties {
+    if let Some(admit_policy::schema::AdditionalProperties::Schema(entry)) = &mut schema.additional_properties
+    {
         strip(entry);
     }
 }
@@ -427,7 +437,9 @@ impl DefinitionRules {
 impl PolicyRules {
     fn said(&self, subject: &Subject, new: &Value, old: Option<&Value>) -> Said {
         let mut host = self.set.documents().clone();
-        host.ensure_namespace(new.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or("default"));
+        host.ensure_namespace(
+            new.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or("default"),
+        );
         let decision = self.set.decide(&subject.request(new, old), &host);
         let mut said = Said { denied: !decision.allowed(), ..Said::default() };
         for outcome in &decision.outcomes {

@@ -212,8 +212,20 @@ impl Terms {
         }
         match (self.shape(left), self.shape(right)) {
             (Some(Shape::Int(_) | Shape::Text(_)), Some(Shape::Int(_) | Shape::Text(_))) => self.bool(false),
-            (Some(Shape::Bool(value)), _) => if *value { right } else { self.not(right) },
-            (_, Some(Shape::Bool(value))) => if *value { left } else { self.not(left) },
+            (Some(Shape::Bool(value)), _) => {
+                if *value {
+                    right
+                } else {
+                    self.not(right)
+                }
+            }
+            (_, Some(Shape::Bool(value))) => {
+                if *value {
+                    left
+                } else {
+                    self.not(left)
+                }
+            }
             _ => self.apply("=", Sort::Bool, &[left.min(right), left.max(right)]),
         }
     }
@@ -312,7 +324,13 @@ impl Terms {
         }
     }
 
-    fn text_test(&mut self, name: &'static str, parts: [Term; 2], test: fn(&str, &str) -> bool, on: [usize; 2]) -> Term {
+    fn text_test(
+        &mut self,
+        name: &'static str,
+        parts: [Term; 2],
+        test: fn(&str, &str) -> bool,
+        on: [usize; 2],
+    ) -> Term {
         let known = |at: usize| parts.get(at).and_then(|part| self.known_text(*part));
         if let (Some(text), Some(part)) = (known(on[0]), known(on[1])) {
             let holds = test(text, part);
@@ -379,7 +397,10 @@ impl Terms {
 
     /// The variables of some terms.
     pub(super) fn variables_of(&self, roots: &[Term]) -> Vec<Term> {
-        self.all_of(roots).into_iter().filter(|term| matches!(self.shape(*term), Some(Shape::Variable(..)))).collect()
+        self.all_of(roots)
+            .into_iter()
+            .filter(|term| matches!(self.shape(*term), Some(Shape::Variable(..))))
+            .collect()
     }
 
     /// The constants in some terms.

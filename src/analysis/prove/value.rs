@@ -238,9 +238,9 @@ impl<'s> World<'s> {
             (Value::Null, Value::Null) => (no, self.terms.bool(true)),
             (Value::Null, _) | (_, Value::Null) => (no, no),
             (Value::Unknown(what), _) | (_, Value::Unknown(what)) => return Err(undecided(*what)),
-            (Value::Bool(a), Value::Bool(b)) | (Value::Int(a), Value::Int(b)) | (Value::Text(a), Value::Text(b)) => {
-                (no, self.terms.eq(*a, *b))
-            }
+            (Value::Bool(a), Value::Bool(b))
+            | (Value::Int(a), Value::Int(b))
+            | (Value::Text(a), Value::Text(b)) => (no, self.terms.eq(*a, *b)),
             (Value::Type(a), Value::Type(b)) => (no, self.terms.bool(a == b)),
             (Value::Optional(a, x), Value::Optional(b, y)) => {
                 let (error, equal) = self.equal(x, y)?;

@@ -160,7 +160,9 @@ impl ProveArgs {
         let pairs = paired(&left, right.as_deref())?;
         let solver = Program::find(self.solver.as_deref(), None).map_err(Fault::usage)?;
         if solver.is_none() {
-            process::warn("there is neither z3 nor cvc5 on the PATH: small objects are tried, which prove nothing");
+            process::warn(
+                "there is neither z3 nor cvc5 on the PATH: small objects are tried, which prove nothing",
+            );
         }
         let progress = Progress::of(Some(pairs.len()), "proving");
         let mut answers = Vec::new();
@@ -212,7 +214,8 @@ impl ProveArgs {
                 .iter()
                 .map(|one| {
                     let document = compared.get(one.side).copied().unwrap_or(left);
-                    let at = one.field.as_ref().map_or_else(|| document.here(), |field| document.position(field));
+                    let at =
+                        one.field.as_ref().map_or_else(|| document.here(), |field| document.position(field));
                     (document.file.to_string(), at)
                 })
                 .collect(),
@@ -271,7 +274,8 @@ fn paired<'d>(left: &'d [Document], right: Option<&'d [Document]>) -> Result<Vec
     let mut pairs = Vec::new();
     for document in left {
         let same_kind = |other: &&Document| other.value.get("kind") == document.value.get("kind");
-        let named = right.iter().find(|other| same_kind(other) && name(&other.value) == name(&document.value));
+        let named =
+            right.iter().find(|other| same_kind(other) && name(&other.value) == name(&document.value));
         let mut alone = right.iter().filter(same_kind);
         let alone = match (alone.next(), alone.next(), left.iter().filter(same_kind).count()) {
             (Some(one), None, 1) => Some(one),
@@ -292,7 +296,8 @@ fn paired<'d>(left: &'d [Document], right: Option<&'d [Document]>) -> Result<Vec
 fn subjects(document: &Document, definitions: &[Document]) -> Result<Vec<Subject>, Fault> {
     let of = |definition: &Document| -> Result<Vec<Subject>, Fault> {
         let versions = definition.value.pointer("/spec/versions").and_then(Value::as_array);
-        let served = versions.into_iter().flatten().filter(|version| version.get("served") == Some(&json!(true)));
+        let served =
+            versions.into_iter().flatten().filter(|version| version.get("served") == Some(&json!(true)));
         let names = served.filter_map(|version| version.get("name").and_then(Value::as_str));
         names
             .map(|name| {

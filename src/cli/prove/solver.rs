@@ -33,7 +33,8 @@ impl Program {
             return Ok(found.next().map(|(path, args)| Self { path, args, end }));
         };
         let path = if asked.contains('/') { Some(PathBuf::from(asked)) } else { on_path(asked) };
-        let path = path.filter(|path| path.is_file()).ok_or_else(|| format!("there is no solver `{asked}`"))?;
+        let path =
+            path.filter(|path| path.is_file()).ok_or_else(|| format!("there is no solver `{asked}`"))?;
         let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let known = KNOWN.iter().find(|(name, _)| file.starts_with(name));
         let (_, args) = known.ok_or_else(|| format!("`{asked}` is neither z3 nor cvc5 by its name"))?;
@@ -60,7 +61,9 @@ impl Program {
 
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder: PathBuf| Path::new(&folder).join(name)).find(|file| file.is_file())
+    std::env::split_paths(&path)
+        .map(|folder: PathBuf| Path::new(&folder).join(name))
+        .find(|file| file.is_file())
 }
 
 impl Solver for Program {
@@ -102,7 +105,9 @@ impl Solver for Program {
         let text = String::from_utf8_lossy(&text).into_owned();
         match (text.trim().is_empty(), is_late) {
             (true, true) => Err(SolverError::TimedOut),
-            (true, false) => Err(SolverError::Broken(format!("{} ended without an answer", self.path.display()))),
+            (true, false) => {
+                Err(SolverError::Broken(format!("{} ended without an answer", self.path.display())))
+            }
             (false, _) => Ok(text),
         }
     }

@@ -10,8 +10,10 @@ use super::{counted, github::Place, sarif as codes};
 use crate::cli::prove::Answer;
 
 /// The findings of this command, for SARIF.
-const RULES: [(&str, &str); 2] =
-    [("refuted", "a claim that does not hold for all objects"), ("undecided", "a claim of which it is not known")];
+const RULES: [(&str, &str); 2] = [
+    ("refuted", "a claim that does not hold for all objects"),
+    ("undecided", "a claim of which it is not known"),
+];
 
 /// For people.
 pub(in crate::cli) fn text(answers: &[Answer]) -> String {
@@ -23,7 +25,8 @@ pub(in crate::cli) fn text(answers: &[Answer]) -> String {
         match &answer.verdict {
             Verdict::Holds { up_to } => {
                 held = held.saturating_add(1);
-                let bound = up_to.map_or_else(String::new, |count| format!(" up to {}", counted(count, "item")));
+                let bound =
+                    up_to.map_or_else(String::new, |count| format!(" up to {}", counted(count, "item")));
                 let _ = writeln!(out, "{}{bound}: {head}", palette.green("holds"));
             }
             Verdict::Refuted(found) => {
@@ -41,7 +44,8 @@ pub(in crate::cli) fn text(answers: &[Answer]) -> String {
             }
         }
     }
-    let _ = writeln!(out, "{}: {held} hold, {refuted} not, {open} undecided", counted(answers.len(), "claim"));
+    let _ =
+        writeln!(out, "{}: {held} hold, {refuted} not, {open} undecided", counted(answers.len(), "claim"));
     out
 }
 
@@ -57,7 +61,11 @@ fn counterexample(out: &mut String, answer: &Answer, found: &Counterexample) {
 
 fn says(said: &Said) -> String {
     let verdict = if said.denied { "denies it" } else { "admits it" };
-    if said.messages.is_empty() { verdict.to_owned() } else { format!("{verdict}: {}", said.messages.join("; ")) }
+    if said.messages.is_empty() {
+        verdict.to_owned()
+    } else {
+        format!("{verdict}: {}", said.messages.join("; "))
+    }
 }
 
 /// One document.
@@ -70,7 +78,8 @@ fn claim(answer: &Answer) -> Value {
     let compared = answer.names.iter().zip(&answer.places);
     let compared: Vec<Value> =
         compared.map(|(name, (file, at))| value!({"name": name, "file": file, "line": at.line})).collect();
-    let (verdict, mut up_to, mut counterexample, mut open) = (word(&answer.verdict), None, Value::Null, Vec::new());
+    let (verdict, mut up_to, mut counterexample, mut open) =
+        (word(&answer.verdict), None, Value::Null, Vec::new());
     match &answer.verdict {
         Verdict::Holds { up_to: bound } => up_to = *bound,
         Verdict::Refuted(found) => {

@@ -25,10 +25,12 @@ impl Dice {
 const TEXTS: &[&str] = &["", "a", "ab", "b", "abc", "é", "On", "c\n"];
 
 fn int(dice: &mut Dice, depth: usize, own: &str) -> String {
-    let leaves = ["self.must", "self.int", "self.other", "self.some", "self.part.x", "self.list[0]", "self.map['a']"];
+    let leaves =
+        ["self.must", "self.int", "self.other", "self.some", "self.part.x", "self.list[0]", "self.map['a']"];
     if depth == 0 || dice.roll(3) == 0 {
         return match dice.roll(6) {
-            0 => ["0", "1", "-1", "2", "9223372036854775807", "(-9223372036854775807 - 1)"][dice.roll(6)].to_owned(),
+            0 => ["0", "1", "-1", "2", "9223372036854775807", "(-9223372036854775807 - 1)"][dice.roll(6)]
+                .to_owned(),
             1 if !own.is_empty() => own.to_owned(),
             2 => format!("self.?int.orValue({})", dice.roll(4)),
             3 => format!("self.?list[?{}].orValue(1)", dice.roll(4)),
@@ -38,7 +40,12 @@ fn int(dice: &mut Dice, depth: usize, own: &str) -> String {
     match dice.roll(8) {
         0 => format!("size({})", text(dice, depth - 1)),
         1 => format!("size({})", list(dice, depth - 1)),
-        2 => format!("({} ? {} : {})", boolean(dice, depth - 1), int(dice, depth - 1, own), int(dice, depth - 1, own)),
+        2 => format!(
+            "({} ? {} : {})",
+            boolean(dice, depth - 1),
+            int(dice, depth - 1, own),
+            int(dice, depth - 1, own)
+        ),
         3 => format!("{}.filter(y, y > {})[{}]", list(dice, depth - 1), dice.roll(3), dice.roll(3)),
         _ => {
             let op = dice.pick(&["+", "-", "*", "/", "%"]);
@@ -48,15 +55,29 @@ fn int(dice: &mut Dice, depth: usize, own: &str) -> String {
 }
 
 fn text(dice: &mut Dice, depth: usize) -> String {
-    let leaves =
-        ["self.text", "self.more", "self.mode", "self.none", "self.my__dash__field", "self.part.t", "self.tags[0]", "self.labels.a"];
+    let leaves = [
+        "self.text",
+        "self.more",
+        "self.mode",
+        "self.none",
+        "self.my__dash__field",
+        "self.part.t",
+        "self.tags[0]",
+        "self.labels.a",
+    ];
     if depth == 0 || dice.roll(3) == 0 {
-        return if dice.roll(3) == 0 { format!("{:?}", dice.pick(&TEXTS[..5])) } else { dice.pick(&leaves).to_owned() };
+        return if dice.roll(3) == 0 {
+            format!("{:?}", dice.pick(&TEXTS[..5]))
+        } else {
+            dice.pick(&leaves).to_owned()
+        };
     }
     match dice.roll(3) {
         0 => format!("({} + {})", text(dice, depth - 1), text(dice, depth - 1)),
         1 => format!("self.?text.orValue({:?})", dice.pick(&TEXTS[..5])),
-        _ => format!("({} ? {} : {})", boolean(dice, depth - 1), text(dice, depth - 1), text(dice, depth - 1)),
+        _ => {
+            format!("({} ? {} : {})", boolean(dice, depth - 1), text(dice, depth - 1), text(dice, depth - 1))
+        }
     }
 }
 
@@ -74,8 +95,26 @@ fn list(dice: &mut Dice, depth: usize) -> String {
 
 fn leaf(dice: &mut Dice) -> String {
     let fields = [
-        "int", "other", "even", "text", "more", "mode", "flag", "port", "none", "my__dash__field", "part", "list", "tags",
-        "keyed", "map", "labels", "any", "part.x", "part.t", "map.a",
+        "int",
+        "other",
+        "even",
+        "text",
+        "more",
+        "mode",
+        "flag",
+        "port",
+        "none",
+        "my__dash__field",
+        "part",
+        "list",
+        "tags",
+        "keyed",
+        "map",
+        "labels",
+        "any",
+        "part.x",
+        "part.t",
+        "map.a",
     ];
     match dice.roll(14) {
         12 => {
@@ -122,7 +161,8 @@ fn boolean(dice: &mut Dice, depth: usize) -> String {
             format!("{}.{function}({})", text(dice, below), text(dice, below))
         }
         11 => {
-            let pattern = dice.pick(&["^a", "b$", "^[a-c]+$", "^a|b$", "(?i)on", ".", "^(a|b)?$", "a{2}", "^[^a]"]);
+            let pattern =
+                dice.pick(&["^a", "b$", "^[a-c]+$", "^a|b$", "(?i)on", ".", "^(a|b)?$", "a{2}", "^[^a]"]);
             format!("{}.matches('{pattern}')", text(dice, below))
         }
         _ => {
@@ -174,12 +214,20 @@ fn object(dice: &mut Dice) -> Value {
         part.into()
     });
     put(dice, "list", |dice| (0..dice.roll(4)).map(|_| number(dice)).collect::<Vec<_>>().into());
-    put(dice, "tags", |dice| [json!([]), json!(["a"]), json!(["a", "b"]), json!(["b", "é", "a"])][dice.roll(4)].clone());
-    put(dice, "keyed", |dice| {
-        [json!([]), json!([{"name": "a", "size": 1}]), json!([{"name": "b"}, {"name": "a", "size": 0}])][dice.roll(3)].clone()
+    put(dice, "tags", |dice| {
+        [json!([]), json!(["a"]), json!(["a", "b"]), json!(["b", "é", "a"])][dice.roll(4)].clone()
     });
-    put(dice, "map", |dice| [json!({}), json!({"a": 1}), json!({"b": 0, "a": 3}), json!({"é": 2})][dice.roll(4)].clone());
-    put(dice, "labels", |dice| [json!({}), json!({"a": "a"}), json!({"b": "x", "a": "b"})][dice.roll(3)].clone());
+    put(dice, "keyed", |dice| {
+        [json!([]), json!([{"name": "a", "size": 1}]), json!([{"name": "b"}, {"name": "a", "size": 0}])]
+            [dice.roll(3)]
+        .clone()
+    });
+    put(dice, "map", |dice| {
+        [json!({}), json!({"a": 1}), json!({"b": 0, "a": 3}), json!({"é": 2})][dice.roll(4)].clone()
+    });
+    put(dice, "labels", |dice| {
+        [json!({}), json!({"a": "a"}), json!({"b": "x", "a": "b"})][dice.roll(3)].clone()
+    });
     json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "x", "namespace": "y"}, "spec": spec})
 }
 
@@ -276,7 +324,12 @@ fn agrees(of: Of, rules: usize, objects: usize) {
     for mut solver in Program::installed().into_iter().take(1) {
         let (compared, undecided, wrong) = compare(&mut solver, of, rules, objects);
         println!("{of:?}: {compared} pairs, {} differ; {undecided} rules are undecided", wrong.len());
-        assert!(wrong.is_empty(), "{} of {compared} differ:\n{}", wrong.len(), wrong[..wrong.len().min(8)].join("\n"));
+        assert!(
+            wrong.is_empty(),
+            "{} of {compared} differ:\n{}",
+            wrong.len(),
+            wrong[..wrong.len().min(8)].join("\n")
+        );
         assert!(compared > rules, "{compared} were compared");
     }
 }

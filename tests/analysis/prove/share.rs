@@ -84,7 +84,11 @@ fn share_of_rules_that_are_decided() {
             let (mut places, Ok(subject)) = (Vec::new(), Subject::new(definition, None)) else { continue };
             rules(definition, "", &mut places);
             for place in places {
-                let key = (definition["metadata"]["name"].clone(), definition.pointer(&place).cloned(), place.clone());
+                let key = (
+                    definition["metadata"]["name"].clone(),
+                    definition.pointer(&place).cloned(),
+                    place.clone(),
+                );
                 if seen.contains(&key) {
                     continue;
                 }
@@ -108,7 +112,11 @@ fn share_of_rules_that_are_decided() {
                         "undecided"
                     }
                     Err(error) => {
-                        println!("NOT CONFIRMED {} {place} {:?} {error}", path.display(), definition.pointer(&place));
+                        println!(
+                            "NOT CONFIRMED {} {place} {:?} {error}",
+                            path.display(),
+                            definition.pointer(&place)
+                        );
                         "unconfirmed"
                     }
                 };

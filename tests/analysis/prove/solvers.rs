@@ -10,7 +10,8 @@ use testing::{Need, skip};
 pub(super) struct Program(&'static [&'static str]);
 
 pub(super) const Z3: &[&str] = &["z3", "-in", "-T:20"];
-pub(super) const CVC5: &[&str] = &["cvc5", "--lang=smt2", "--incremental", "--strings-exp", "--tlimit-per=4000"];
+pub(super) const CVC5: &[&str] =
+    &["cvc5", "--lang=smt2", "--incremental", "--strings-exp", "--tlimit-per=4000"];
 
 impl Program {
     /// Those that are installed; of the others it is said that they were not asked.

@@ -15,12 +15,16 @@ pub(super) fn definition(rules: &[&str]) -> Value {
     definition
 }
 
-fn ask(question: Question, left: &[&str], right: Option<&[&str]>, that: Option<&str>) -> Vec<(String, Verdict)> {
+fn ask(
+    question: Question,
+    left: &[&str],
+    right: Option<&[&str]>,
+    that: Option<&str>,
+) -> Vec<(String, Verdict)> {
     let subject = Subject::new(&definition(&[]), None).expect("a definition");
     let left = Side::definition(&definition(left), &subject).expect("rules");
     let right = right.map(|right| Side::definition(&definition(right), &subject).expect("rules"));
-    let inquiry =
-        Inquiry { question, subject: &subject, left: &left, right: right.as_ref(), that, items: 3 };
+    let inquiry = Inquiry { question, subject: &subject, left: &left, right: right.as_ref(), that, items: 3 };
     let decide = |mut solver: Program| {
         let verdict = inquiry.decide(Some(&mut solver), &|| false).expect("confirmed");
         (solver.name().to_owned(), verdict)
