@@ -142,8 +142,8 @@ impl<'s> World<'s> {
         } else {
             self.terms.variable(Sort::Bool)
         };
-        if parent.is_metadata && matches!(name, "labels" | "annotations") {
-            self.relax("what labels and annotations may be");
+        if parent.is_metadata && matches!(name, "labels" | "annotations" | "finalizers") {
+            self.relax("what labels, annotations and finalizers may be");
         }
         let child = self.below(schema, parent.here, present);
         self.insert(id, name, child);

@@ -12,6 +12,9 @@ use super::term::Term;
 use super::value::{Map, Outcome, Value, View, without_null};
 use super::{Undecided, undecided};
 
+/// The one thing that is known of a request; no text can name it so.
+pub(super) const OPERATION: &str = "@operation";
+
 /// What expressions may name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope<'a> {
@@ -59,6 +62,14 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                     && !self.is_local(name)
                 {
                     return self.variable(field, *test_only);
+                }
+                if let Some(operation) = self.scope.globals.get(OPERATION)
+                    && !test_only
+                    && **field == *"operation"
+                    && matches!(ast.expr(*operand), Expr::Ident(name) if **name == *"request")
+                    && !self.is_local("request")
+                {
+                    return Ok(operation.clone());
                 }
                 let operand = self.eval(*operand)?;
                 self.select(&operand, field, *test_only)

@@ -138,7 +138,14 @@ impl<'a> Inquiry<'a> {
                 Verdict::Undecided(undecided) => open.extend(undecided),
             }
         }
-        open.dedup();
+        // Creations and updates have much in common.
+        let mut told: Vec<Undecided> = Vec::new();
+        for undecided in open {
+            if !told.contains(&undecided) {
+                told.push(undecided);
+            }
+        }
+        let open = told;
         Ok(if open.is_empty() { Verdict::Holds { up_to } } else { Verdict::Undecided(open) })
     }
 

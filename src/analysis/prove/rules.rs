@@ -7,7 +7,7 @@ use admit_policy::crd::rules::{RuleEnv, decl_type};
 use admit_policy::schema::{ListType, Schema};
 
 use super::document::{Form, NodeId, World};
-use super::eval::{Evaluator, Scope};
+use super::eval::{Evaluator, OPERATION, Scope};
 use super::side::{Clause, DefinitionRules, PolicyRules, Rules};
 use super::term::Term;
 use super::value::{Outcome, Value, View, without_null};
@@ -277,6 +277,9 @@ fn of_policy(
     };
     given(world, "object", Some(objects.new)).map_err(|undecided: Undecided| vec![undecided])?;
     given(world, "oldObject", objects.old).map_err(|undecided: Undecided| vec![undecided])?;
+    let operation = world.terms.text(if objects.old.is_some() { "UPDATE" } else { "CREATE" });
+    let operation = world.good(Value::Text(operation));
+    scope.globals.insert(OPERATION, operation);
     scope.variables = rules.variables.iter().map(|clause| (clause.name.as_str(), clause.ast())).collect();
     let mut found = Vec::new();
     if let Some(what) = &rules.asks_more {

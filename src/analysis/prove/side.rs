@@ -194,6 +194,12 @@ fn whole(schema: &Schema, kind: &GroupVersionKind, is_namespaced: bool, all_meta
         };
         metadata.properties.insert("labels".into(), of_texts.clone());
         metadata.properties.insert("annotations".into(), of_texts);
+        let finalizers = Schema {
+            schema_type: Some(SchemaType::Array),
+            items: Some(Box::new(text(None, None))),
+            ..Schema::default()
+        };
+        metadata.properties.insert("finalizers".into(), finalizers);
     }
     schema.properties.insert("metadata".into(), metadata);
     for (property, value) in [("apiVersion", kind.api_version()), ("kind", kind.kind.clone())] {

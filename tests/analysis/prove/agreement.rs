@@ -272,7 +272,7 @@ fn side(dice: &mut Dice, of: Of, subject: &Subject) -> Option<(String, Side)> {
                     "failurePolicy": dice.pick(&["Fail", "Ignore"]),
                     "matchConstraints": {"resourceRules": [{"apiGroups": ["example.com"], "apiVersions": ["v1"],
                         "operations": ["CREATE"], "resources": ["things"]}]},
-                    "matchConditions": [{"name": "one", "expression": plain(&boolean(dice, 2))},
+                    "matchConditions": [{"name": "one", "expression": format!("{} && request.operation == 'CREATE'", plain(&boolean(dice, 2)))},
                         {"name": "two", "expression": plain(&boolean(dice, 1))}],
                     "variables": [{"name": "v", "expression": variable}],
                     "validations": [{"expression": plain(&rule)}, {"expression": "variables.v || object.spec.flag"}],

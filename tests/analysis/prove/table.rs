@@ -1,6 +1,6 @@
 //! Claims about rules whose answers are known by hand.
 
-use admit_analysis::prove::{Inquiry, Question, Side, Subject, Verdict};
+use admit_analysis::prove::{Inquiry, Question, Side, Solver, SolverError, Subject, Unconfirmed, Verdict};
 use serde_json::{Value, json};
 
 use super::solvers::Program;
@@ -88,4 +88,46 @@ fn answers_known_by_hand_are_given() {
     }
     println!("{total} rows; cvc5 gave no answer in time to {silent} of them");
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// A solver that finds whatever it is asked for.
+struct Liar;
+
+impl Solver for Liar {
+    fn ask(&mut self, _: &str) -> Result<String, SolverError> {
+        Ok("sat\n(error \"no values\")\nsat\n".to_owned())
+    }
+}
+
+fn decided(question: Question, rule: &str, solver: Option<&mut dyn Solver>) -> Result<Verdict, Unconfirmed> {
+    let subject = Subject::new(&definition(&[]), None).expect("a definition");
+    let left = Side::definition(&definition(&[rule]), &subject).expect("rules");
+    let inquiry = Inquiry { question, subject: &subject, left: &left, right: None, that: None, items: 3 };
+    inquiry.decide(solver, &|| false)
+}
+
+#[test]
+fn what_the_engine_does_not_confirm_is_no_counterexample() {
+    let verdict = decided(Question::NeverDenies, "self.must < 100", Some(&mut Liar));
+    assert!(verdict.is_err(), "{verdict:?}");
+}
+
+#[test]
+fn a_counterexample_is_small() {
+    for mut solver in Program::installed() {
+        let rule = "!has(self.list) || self.list.exists(x, x > 1000) || size(self.list) < 2";
+        let verdict = decided(Question::NeverDenies, rule, Some(&mut solver)).expect("confirmed");
+        let Verdict::Refuted(found) = verdict else { panic!("{verdict:?}") };
+        let expected = json!({"must": 0, "some": 0, "list": [0, 0]});
+        assert_eq!(found.object["spec"], expected, "{}", solver.name());
+    }
+}
+
+#[test]
+fn without_a_solver_a_claim_may_be_refuted_and_is_never_proved() {
+    let refuted = decided(Question::NeverDenies, "self.must < 10", None).expect("confirmed");
+    assert!(matches!(&refuted, Verdict::Refuted(found) if found.object["spec"]["must"] == 10), "{refuted:?}");
+    let open = decided(Question::NeverDenies, "self.must < 11", None).expect("nothing to confirm");
+    let Verdict::Undecided(why) = open else { panic!("{open:?}") };
+    assert!(why[0].what.starts_with("no solver; none of "), "{why:?}");
 }
