@@ -10,6 +10,7 @@
 //!
 //! | module | decides | may use |
 //! |---|---|---|
+//! | [`prove`] | what holds for all objects of a kind, by a solver that the caller runs | nothing of ours |
 //! | [`releases`] | which Kubernetes releases take a document, and why others do not | nothing of ours |
 //! | [`replay`] | what policies would have decided about the requests of an audit log | nothing of ours |
 //! | [`scan`] | what policies say of the objects that stand in a cluster | replay |
@@ -20,6 +21,7 @@
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
+pub mod prove;
 pub mod releases;
 pub mod replay;
 pub mod scan;

@@ -83,7 +83,7 @@ pub use plan::{Branch, BranchKind};
 pub use source::{Position, Source, Span};
 
 // What Kubernetes asks beside: names of fields, patterns, limits.
-pub use library::regex::GoRegex;
+pub use library::regex::{GoRegex, PatternPart};
 pub use limits::PER_CALL_LIMIT;
 pub use names::{escape_property, is_identifier};
 pub use plan::{PatternError, PatternSum};

@@ -32,6 +32,7 @@ mod observability_flags;
 mod paths;
 mod process;
 mod progress;
+mod prove;
 mod register;
 mod releases;
 mod render;
@@ -87,6 +88,8 @@ enum Command {
     Explain(Box<explain::ExplainArgs>),
     /// Draw which values of a field may follow one another
     States(states::StatesArgs),
+    /// Decide what holds for all objects under rules, or show one for which it does not
+    Prove(Box<prove::ProveArgs>),
     /// Say what policies would have decided about the requests of an audit log
     Replay(replay::ReplayArgs),
     /// Say what policies make of the objects that stand in a cluster, in reports by namespace
@@ -202,6 +205,7 @@ impl Cli {
             Command::Lint(args) => args.run(),
             Command::Explain(args) => args.run(),
             Command::States(args) => args.run(),
+            Command::Prove(args) => args.run(),
             Command::Replay(args) => args.run(),
             Command::Scan(args) => args.run(),
             Command::Eval(args) => args.run(),

@@ -7,6 +7,7 @@ mod breakages;
 mod costs;
 mod offers;
 mod page;
+mod prove;
 mod replay;
 mod rows;
 mod states;

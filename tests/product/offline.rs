@@ -115,8 +115,8 @@ fn every_transcript_is_run() {
     assert_eq!(
         found,
         [
-            "check", "eval", "explain", "init", "inputs", "lint", "releases", "replay", "scan", "states",
-            "usage"
+            "check", "eval", "explain", "init", "inputs", "lint", "prove", "releases", "replay", "scan",
+            "states", "usage"
         ]
     );
 }
@@ -149,6 +149,15 @@ fn scan_of_what_stands() {
 #[test]
 fn states_in_suites() {
     check("states");
+}
+
+#[test]
+fn prove() {
+    let has_solver = Command::new("z3").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !has_solver {
+        return testing::skip(testing::Need::Z3, "there is no z3");
+    }
+    check("prove");
 }
 
 #[test]

@@ -44,6 +44,12 @@ impl Checked {
         self.inner.ast.output_type()
     }
 
+    /// The expression as a tree: names are full names, and calls of namespaced functions have no target.
+    #[must_use]
+    pub fn ast(&self) -> &crate::syntax::Ast {
+        self.inner.ast.ast()
+    }
+
     /// The overloads that its calls may reach, in no particular order; a row comes once for each call.
     pub fn overloads(&self) -> impl Iterator<Item = &'static Overload> {
         let references = self.inner.ast.references.iter().flatten();

@@ -38,6 +38,8 @@ pub(super) enum Subject {
     Eval,
     /// What `admit states -o json` prints
     States,
+    /// What `admit prove -o json` prints
+    Prove,
     /// What `admit test` and `admit check` print with `--kube-versions -o json`
     ByRelease,
     /// What `admit replay -o json` prints
@@ -69,6 +71,7 @@ pub(super) fn print(of: Subject) -> Exit {
         Subject::Explain => "explain",
         Subject::Eval => "eval",
         Subject::States => "states",
+        Subject::Prove => "prove",
         Subject::ByRelease => "by-release",
         Subject::Replay => "replay",
         Subject::Scan => "scan",

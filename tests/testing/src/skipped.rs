@@ -21,12 +21,16 @@ pub enum Need {
     Postgres,
     /// A Chromium, to look at pages as their readers do.
     Chromium,
+    /// The solver z3.
+    Z3,
+    /// The solver cvc5.
+    Cvc5,
     /// Any other program or permission.
     Other,
 }
 
 impl Need {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Corpora,
         Self::Kubectl,
         Self::Helm,
@@ -34,6 +38,8 @@ impl Need {
         Self::Sshd,
         Self::Postgres,
         Self::Chromium,
+        Self::Z3,
+        Self::Cvc5,
         Self::Other,
     ];
 
@@ -46,6 +52,8 @@ impl Need {
             Self::Sshd => "sshd",
             Self::Postgres => "postgres",
             Self::Chromium => "chromium",
+            Self::Z3 => "z3",
+            Self::Cvc5 => "cvc5",
             Self::Other => "other",
         }
     }

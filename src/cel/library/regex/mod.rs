@@ -4,6 +4,9 @@
 mod class;
 mod escape;
 mod parse;
+mod parts;
+
+pub use self::parts::PatternPart;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};

@@ -119,6 +119,14 @@ impl RuleEnv {
             .with_variables([("self", self.ty.clone()), ("oldSelf", old)])
     }
 
+    /// Checks a rule of a node, as one that is stored, without making a program of it.
+    ///
+    /// # Errors
+    /// What the API server says of it.
+    pub fn checked(&self, rule: &Rule) -> Result<Checked, RuleError> {
+        check(&self.env(rule, Mode::Stored), &rule.rule, &Type::Bool).map_err(RuleError::Rule)
+    }
+
     /// Compiles a rule of a node.
     #[must_use]
     pub fn compile(&self, rule: &Rule, schema: &Schema, modes: Modes) -> CompiledRule {

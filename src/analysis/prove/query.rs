@@ -1,0 +1,361 @@
+//! The questions: what is asked of a solver, and what its answer means.
+
+use std::fmt::Write as _;
+
+use super::document::{NodeId, World};
+use super::model::{self, Model, Sat};
+use super::rules::{self, Objects, Ruling};
+use super::search;
+use super::shrink::shrunk;
+use super::side::{Rules, Side, Subject};
+use super::term::Term;
+use super::value::View;
+use super::{Counterexample, Said, Solver, SolverError, Unconfirmed, Undecided, Verdict, undecided};
+use serde_json::Value as Json;
+
+/// What is claimed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Question {
+    /// The right side refuses what the left one refuses, and nothing else.
+    Equivalent,
+    /// What the left side lets through, the right one does.
+    Implies,
+    /// The left side refuses nothing.
+    NeverDenies,
+    /// The left side refuses everything.
+    AlwaysDenies,
+    /// No expression of the left side fails.
+    NoErrors,
+}
+
+impl Question {
+    /// Whether two sides are compared.
+    #[must_use]
+    pub const fn compares(self) -> bool {
+        matches!(self, Self::Equivalent | Self::Implies)
+    }
+
+    /// Whether what was said breaks the claim.
+    fn is_broken(self, said: &[Said]) -> bool {
+        let denied = |at: usize| said.get(at).is_some_and(|said| said.denied);
+        match self {
+            Self::Equivalent => denied(0) != denied(1),
+            Self::Implies => !denied(0) && denied(1),
+            Self::NeverDenies => denied(0),
+            Self::AlwaysDenies => !denied(0),
+            Self::NoErrors => said.first().is_some_and(|said| said.failed),
+        }
+    }
+
+    fn broken(self, world: &mut World<'_>, left: Ruling, right: Option<Ruling>) -> Term {
+        let terms = &mut world.terms;
+        let right = right.unwrap_or(left);
+        match self {
+            Self::Equivalent => {
+                let same = terms.eq(left.denied, right.denied);
+                terms.not(same)
+            }
+            Self::Implies => {
+                let admitted = terms.not(left.denied);
+                terms.and(&[admitted, right.denied])
+            }
+            Self::NeverDenies => left.denied,
+            Self::AlwaysDenies => terms.not(left.denied),
+            Self::NoErrors => left.failed,
+        }
+    }
+}
+
+/// A claim, and what it is about.
+#[derive(Debug)]
+pub struct Inquiry<'a> {
+    /// What is claimed.
+    pub question: Question,
+    /// The kind of the objects.
+    pub subject: &'a Subject,
+    /// The rules.
+    pub left: &'a Side,
+    /// What they are compared with.
+    pub right: Option<&'a Side>,
+    /// An expression that holds for the objects.
+    pub that: Option<&'a str>,
+    /// Items of lists and entries of maps that are thought of, where no fewer are declared.
+    pub items: usize,
+}
+
+/// What is sent to the solver for one operation.
+#[derive(Debug)]
+struct Prepared<'s> {
+    world: World<'s>,
+    objects: Objects,
+    broken: Term,
+}
+
+impl<'a> Inquiry<'a> {
+    /// Decides the claim; without a solver, looks for objects that break it.
+    ///
+    /// # Errors
+    /// When the engine does not confirm what the solver found.
+    pub fn decide(
+        &self,
+        solver: Option<&mut dyn Solver>,
+        over: &dyn Fn() -> bool,
+    ) -> Result<Verdict, Unconfirmed> {
+        let compared = std::iter::once(self.left).chain(self.right);
+        for (at, side) in compared.enumerate() {
+            if !self.subject.has_schema_of(side) {
+                let mut differs = undecided("a schema that differs in more than rules");
+                differs.side = at;
+                return Ok(Verdict::Undecided(vec![differs]));
+            }
+        }
+        if let Some(right) = self.right
+            && operations_of(self.left) != operations_of(right)
+        {
+            return Ok(Verdict::Undecided(vec![undecided("policies that match other operations, compared")]));
+        }
+        let that = match self.that.map(|that| Side::assumption(that, self.left, self.subject)).transpose() {
+            Ok(that) => that,
+            Err(error) => return Ok(Verdict::Undecided(vec![undecided(error.0).of(0, "--that")])),
+        };
+        let mut solver = solver;
+        let (mut up_to, mut open) = (None, Vec::new());
+        for update in self.operations(that.as_ref()) {
+            let mut prepared = match self.prepare(update, that.as_ref()) {
+                Ok(prepared) => prepared,
+                Err(undecided) => {
+                    open.extend(undecided);
+                    continue;
+                }
+            };
+            let verdict = match solver.as_deref_mut() {
+                Some(solver) => self.ask(&mut prepared, that.as_ref(), solver, over)?,
+                None => self.search(&prepared, that.as_ref(), over),
+            };
+            match verdict {
+                Verdict::Holds { up_to: bound } => up_to = up_to.or(bound),
+                Verdict::Refuted(_) => return Ok(verdict),
+                Verdict::Undecided(undecided) => open.extend(undecided),
+            }
+        }
+        // Creations and updates have much in common.
+        let mut told: Vec<Undecided> = Vec::new();
+        for undecided in open {
+            if !told.contains(&undecided) {
+                told.push(undecided);
+            }
+        }
+        let open = told;
+        Ok(if open.is_empty() { Verdict::Holds { up_to } } else { Verdict::Undecided(open) })
+    }
+
+    /// Whether creations and updates are asked about.
+    fn operations(&self, that: Option<&Side>) -> Vec<bool> {
+        let sides: Vec<&Side> = std::iter::once(self.left).chain(self.right).collect();
+        // Of policies, what they match says which requests there are, and not what is assumed of them.
+        let that = that.filter(|that| matches!(that.rules, Rules::Definition(_)));
+        let looks_back = sides.iter().copied().chain(that).any(|side| rules::looks_back(&side.rules));
+        let creates = |side: &&Side| match &side.rules {
+            Rules::Definition(_) => true,
+            Rules::Policy(rules) => rules.operations.contains(&admit_policy::Operation::Create),
+        };
+        let mut operations = Vec::new();
+        operations.extend(sides.iter().any(creates).then_some(false));
+        operations.extend(looks_back.then_some(true));
+        operations
+    }
+
+    fn view(&self) -> View {
+        rules::view(&self.left.rules)
+    }
+
+    fn prepare(&self, update: bool, that: Option<&Side>) -> Result<Prepared<'a>, Vec<Undecided>> {
+        let mut world = World::new(self.items, self.view());
+        let schema = match self.view() {
+            View::Typed => &self.subject.typed,
+            View::Plain => &self.subject.plain,
+        };
+        let one = |undecided| vec![undecided];
+        let new = root(&mut world, schema).map_err(one)?;
+        let old = if update { Some(root(&mut world, schema).map_err(one)?) } else { None };
+        let objects = Objects { new, old };
+        if let Some(old) = old {
+            same_identity(&mut world, new, old).map_err(one)?;
+        }
+        let left = rules::ruling(&mut world, &self.left.rules, objects, 0);
+        let right = self.right.map(|right| rules::ruling(&mut world, &right.rules, objects, 1)).transpose();
+        let (left, right) = match (left, right) {
+            (Ok(left), Ok(right)) => (left, right),
+            (left, right) => {
+                let mut undecided = left.err().unwrap_or_default();
+                undecided.extend(right.err().unwrap_or_default());
+                return Err(undecided);
+            }
+        };
+        let mut broken = self.question.broken(&mut world, left, right);
+        if let Some(that) = that {
+            let assumed = rules::ruling(&mut world, &that.rules, objects, 0)?;
+            let holds = world.terms.not(assumed.denied);
+            broken = world.terms.and(&[broken, holds]);
+        }
+        for id in std::iter::once(new).chain(old) {
+            world.complete(id, DEPTH).map_err(one)?;
+        }
+        Ok(Prepared { world, objects, broken })
+    }
+
+    fn ask(
+        &self,
+        prepared: &mut Prepared<'_>,
+        that: Option<&Side>,
+        solver: &mut dyn Solver,
+        over: &dyn Fn() -> bool,
+    ) -> Result<Verdict, Unconfirmed> {
+        let holds = |world: &World<'_>| Verdict::Holds { up_to: world.is_bounded.then_some(world.items) };
+        if prepared.world.terms.known_bool(prepared.broken) == Some(false) {
+            return Ok(holds(&prepared.world));
+        }
+        let script = script(&prepared.world, prepared.broken);
+        let answers = match solver.ask(&script) {
+            Ok(text) => model::answers(&text),
+            Err(error @ SolverError::TimedOut) => {
+                return Ok(Verdict::Undecided(vec![undecided(error.to_string())]));
+            }
+            Err(SolverError::Broken(why)) => return Ok(Verdict::Undecided(vec![undecided(why)])),
+        };
+        match answers.first() {
+            Some(Sat::No) => return Ok(holds(&prepared.world)),
+            Some(Sat::Yes(_)) => {}
+            Some(Sat::Unknown) | None => {
+                return Ok(Verdict::Undecided(vec![undecided("the solver gave up")]));
+            }
+        }
+        // The one that people can read, if there is such a one.
+        let mut last = None;
+        for answer in answers.iter().rev() {
+            let Sat::Yes(model) = answer else { continue };
+            let request = self.request(prepared, model);
+            if let Some(found) = request.as_ref().and_then(|request| self.confirmed(request, that)) {
+                return Ok(Verdict::Refuted(Box::new(shrunk(
+                    found,
+                    |request| self.confirmed(request, that),
+                    over,
+                ))));
+            }
+            last = request.or(last);
+        }
+        if !prepared.world.relaxed.is_empty() {
+            let left_out: Vec<&str> = prepared.world.relaxed.iter().map(String::as_str).collect();
+            let what = format!("what the schema demands and is not followed: {}", left_out.join(", "));
+            return Ok(Verdict::Undecided(vec![undecided(what)]));
+        }
+        Err(Unconfirmed { object: last.map_or(Json::Null, |(object, _)| object) })
+    }
+
+    fn search(&self, prepared: &Prepared<'_>, that: Option<&Side>, over: &dyn Fn() -> bool) -> Verdict {
+        let mut tried = 0_usize;
+        for model in search::models(&prepared.world, prepared.broken) {
+            if over() {
+                break;
+            }
+            tried = tried.saturating_add(1);
+            let found = self.request(prepared, &model).and_then(|request| self.confirmed(&request, that));
+            if let Some(found) = found {
+                return Verdict::Refuted(Box::new(shrunk(
+                    found,
+                    |request| self.confirmed(request, that),
+                    over,
+                )));
+            }
+        }
+        let what =
+            format!("no solver; none of {tried} small objects breaks the claim, which does not prove it");
+        Verdict::Undecided(vec![undecided(what)])
+    }
+
+    fn request(&self, prepared: &Prepared<'_>, model: &Model) -> Option<(Json, Option<Json>)> {
+        let object = |id: NodeId| prepared.world.object(id, model).ok();
+        let new = object(prepared.objects.new)?;
+        match prepared.objects.old {
+            Some(old) => Some((new, Some(object(old)?))),
+            None => Some((new, None)),
+        }
+    }
+
+    /// The request as a server reads it, if it is one and breaks the claim.
+    fn confirmed(&self, request: &(Json, Option<Json>), that: Option<&Side>) -> Option<Counterexample> {
+        let object = self.subject.settled(&request.0)?;
+        let old_object = match &request.1 {
+            Some(old) => Some(self.subject.settled(old)?),
+            None => None,
+        };
+        let said = |side: &Side| side.said(self.subject, &object, old_object.as_ref());
+        if that.is_some_and(|that| said(that).denied) {
+            return None;
+        }
+        let said: Vec<Said> = std::iter::once(self.left).chain(self.right).map(said).collect();
+        self.question.is_broken(&said).then_some(Counterexample { object, old_object, said })
+    }
+}
+
+/// The operations that a policy matches; none for the rules of a definition.
+fn operations_of(side: &Side) -> Option<&[admit_policy::Operation]> {
+    match &side.rules {
+        Rules::Definition(_) => None,
+        Rules::Policy(rules) => Some(&rules.operations),
+    }
+}
+
+/// How deep required properties are filled in.
+const DEPTH: usize = 24;
+
+pub(super) fn root<'s>(
+    world: &mut World<'s>,
+    schema: &'s admit_policy::schema::Schema,
+) -> Result<NodeId, Undecided> {
+    let root = world.root(schema);
+    if let Some(metadata) = world.property(root, "metadata")? {
+        world.mark_metadata(metadata);
+    }
+    Ok(root)
+}
+
+/// An update keeps the name and the namespace.
+pub(super) fn same_identity(world: &mut World<'_>, new: NodeId, old: NodeId) -> Result<(), Undecided> {
+    let (Some(new), Some(old)) = (world.property(new, "metadata")?, world.property(old, "metadata")?) else {
+        return Ok(());
+    };
+    for name in ["name", "namespace"] {
+        if let (Some(a), Some(b)) = (world.property(new, name)?, world.property(old, name)?) {
+            let (a, b) = (world.value_of(a)?, world.value_of(b)?);
+            let same = world.surely_equal(&a, &b)?;
+            world.assumed.push(same);
+        }
+    }
+    Ok(())
+}
+
+/// The question as text; the second answer is of an object that people can read.
+fn script(world: &World<'_>, broken: Term) -> String {
+    let mut roots = world.assumed.clone();
+    roots.push(broken);
+    let mut script = String::from("(set-option :produce-models true)\n(set-logic ALL)\n");
+    world.terms.write(&roots, &mut script);
+    for term in &roots {
+        let _ = writeln!(script, "(assert {})", world.terms.name(*term));
+    }
+    let variables = world.terms.variables_of(&roots);
+    let names: Vec<String> = variables.iter().map(|term| world.terms.name(*term)).collect();
+    let ask = if names.is_empty() {
+        "(check-sat)\n".to_owned()
+    } else {
+        format!("(check-sat)\n(get-value ({}))\n", names.join(" "))
+    };
+    script.push_str(&ask);
+    for term in variables.iter().filter(|term| world.terms.is_text(**term)) {
+        let name = world.terms.name(*term);
+        let _ = writeln!(script, "(assert (str.in_re {name} (re.* (re.range \" \" \"~\"))))");
+    }
+    script.push_str(&ask);
+    script
+}

@@ -1,0 +1,66 @@
+//! Small objects without a solver: the variables of a question take values that expressions name, and a few others.
+
+use super::document::World;
+use super::model::{Given, Model};
+use super::term::{Constant, Term};
+
+/// Objects that are tried.
+const MOST: usize = 20_000;
+
+/// Models of the variables, all of them where they are few; else some of them, spread over all.
+pub(super) fn models(world: &World<'_>, broken: Term) -> impl Iterator<Item = Model> {
+    let mut roots = world.assumed.clone();
+    roots.push(broken);
+    let (mut ints, mut texts) = (vec![0, 1, -1, 2], vec![String::new(), "a".to_owned(), "b".to_owned()]);
+    for constant in world.terms.constants_of(&roots) {
+        match constant {
+            Constant::Int(value) => {
+                ints.extend([Some(value), value.checked_add(1), value.checked_sub(1)].into_iter().flatten());
+            }
+            Constant::Text(text) => texts.extend([text.clone(), format!("{text}a")]),
+        }
+    }
+    ints.retain(|value| i64::try_from(*value).is_ok());
+    ints.sort_by_key(|value| (value.unsigned_abs(), *value < 0));
+    ints.dedup();
+    texts.sort_by_key(|text| (text.len(), text.clone()));
+    texts.dedup();
+    let domains: Vec<(String, Vec<Given>)> = world
+        .terms
+        .variables_of(&roots)
+        .into_iter()
+        .map(|term| {
+            let values = if world.terms.is_text(term) {
+                texts.iter().cloned().map(Given::Text).collect()
+            } else if world.terms.is_int(term) {
+                ints.iter().copied().map(Given::Int).collect()
+            } else {
+                vec![Given::Bool(true), Given::Bool(false)]
+            };
+            (world.terms.name(term), values)
+        })
+        .collect();
+    let total = domains.iter().fold(1_usize, |total, (_, values)| total.saturating_mul(values.len().max(1)));
+    (0..total.min(MOST)).map(move |number| nth(&domains, number, total <= MOST))
+}
+
+/// The model of a number: its digits choose the values, or a walk through all numbers does.
+fn nth(domains: &[(String, Vec<Given>)], number: usize, is_small: bool) -> Model {
+    let mut state = number;
+    domains
+        .iter()
+        .filter_map(|(name, values)| {
+            let size = values.len();
+            let digit = if is_small {
+                let digit = state.checked_rem(size)?;
+                state = state.checked_div(size)?;
+                digit
+            } else {
+                // Mixes all bits (Knuth's constants), so that neighbours differ in every variable.
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33).checked_rem(size)?
+            };
+            Some((name.clone(), values.get(digit)?.clone()))
+        })
+        .collect()
+}

@@ -1,0 +1,469 @@
+//! The rules that are compared: those of a version of a definition, or those of a policy for one kind; and what the engine
+//! says of a request.
+
+use admit_cel::syntax::Ast;
+use admit_cel::{Checked, Env, Mode, Type, Version};
+use admit_policy::crd::rules::{Limits, Recorder, RuleTree, Subject as RuleSubject};
+use admit_policy::crd::{CompiledCrd, Scope, ValidateOptions};
+use admit_policy::manifest::Document;
+use admit_policy::schema::{Checks, Malformed, Pattern, Schema, SchemaType};
+use admit_policy::{
+    ExpressionId, GroupVersionKind, Keep, LoadOptions, Object, Operation, Origin, Path, PolicySet, Recording,
+    Request, Skipped, UserInfo, Verdict,
+};
+use serde_json::{Value, json};
+
+use super::Said;
+
+/// Why documents cannot be asked about.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{0}")]
+pub struct SideError(pub String);
+
+/// The kind whose objects are asked about.
+#[derive(Debug)]
+pub struct Subject {
+    /// Its definition without any rules: what it refuses is no object.
+    bare: CompiledCrd,
+    pub(super) version: String,
+    pub(super) kind: GroupVersionKind,
+    plural: String,
+    is_namespaced: bool,
+    /// Of whole objects, as rules of a definition see them, and as policies do.
+    pub(super) typed: Schema,
+    pub(super) plain: Schema,
+}
+
+/// One of the rulings that are compared.
+#[derive(Debug)]
+pub struct Side {
+    pub(super) rules: Rules,
+}
+
+#[derive(Debug)]
+pub(super) enum Rules {
+    Definition(Box<DefinitionRules>),
+    Policy(Box<PolicyRules>),
+}
+
+#[derive(Debug)]
+pub(super) struct DefinitionRules {
+    pub(super) schema: Schema,
+    tree: RuleTree,
+    /// Where the schema stands in the document.
+    pub(super) place: String,
+}
+
+#[derive(Debug)]
+pub(super) struct PolicyRules {
+    set: PolicySet,
+    pub(super) variables: Vec<Clause>,
+    pub(super) conditions: Vec<Clause>,
+    pub(super) validations: Vec<Clause>,
+    pub(super) ignores_errors: bool,
+    /// Annotations that fail refuse requests too.
+    pub(super) annotates: bool,
+    pub(super) operations: Vec<Operation>,
+    /// Requests that it matches and that are not followed.
+    pub(super) asks_more: Option<String>,
+}
+
+/// An expression of a policy.
+#[derive(Debug)]
+pub(super) struct Clause {
+    pub(super) name: String,
+    pub(super) field: String,
+    pub(super) checked: Checked,
+}
+
+impl Clause {
+    pub(super) fn ast(&self) -> &Ast {
+        self.checked.ast()
+    }
+}
+
+impl Subject {
+    /// The objects of a version of a definition; without a name, of the stored one.
+    ///
+    /// # Errors
+    /// When the definition is none that a server takes, or has no such version.
+    pub fn new(definition: &Value, version: Option<&str>) -> Result<Self, SideError> {
+        let bare = compiled(&without_rules(definition))?;
+        let found = match version {
+            Some(name) => bare.definition().version(name),
+            None => bare.definition().versions.iter().find(|version| version.storage),
+        };
+        let found = found.ok_or_else(|| SideError("the definition has no such version".to_owned()))?;
+        let (version, schema) = (found.name.clone(), found.schema.as_deref().cloned().unwrap_or_default());
+        let definition = bare.definition();
+        let kind = GroupVersionKind::new(&*definition.group, &*version, &*definition.names.kind);
+        let is_namespaced = definition.scope == Scope::Namespaced;
+        let plural = definition.names.plural.clone();
+        let typed = whole(&schema, &kind, is_namespaced, false);
+        let plain = whole(&schema, &kind, is_namespaced, true);
+        Ok(Self { bare, version, kind, plural, is_namespaced, typed, plain })
+    }
+
+    /// The kind and its version.
+    #[must_use]
+    pub const fn kind(&self) -> &GroupVersionKind {
+        &self.kind
+    }
+
+    /// The object as the server reads it; none where it refuses it whatever rules say.
+    #[must_use]
+    pub fn settled(&self, object: &Value) -> Option<Value> {
+        let version = self.bare.version(&self.version)?;
+        let mut object = object.clone();
+        version.read(&mut object, Malformed::Refuse, None).ok()?;
+        let named = object.pointer("/metadata/name").and_then(Value::as_str).is_some_and(is_name);
+        let namespaced = object.pointer("/metadata/namespace").and_then(Value::as_str).is_some();
+        let found = version.validate(&object, None, &ValidateOptions::default());
+        (named && namespaced == self.is_namespaced && found.errors.is_empty()).then_some(object)
+    }
+
+    fn request(&self, new: &Value, old: Option<&Value>) -> Request<'static> {
+        let text =
+            |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let resource = admit_policy::GroupVersionResource::new(
+            self.kind.group.as_str(),
+            self.kind.version.as_str(),
+            self.plural.as_str(),
+        );
+        Request {
+            uid: "00000000-0000-0000-0000-000000000000".to_owned(),
+            request_kind: self.kind.clone(),
+            request_resource: resource.clone(),
+            request_subresource: String::new(),
+            kind: self.kind.clone(),
+            resource,
+            subresource: String::new(),
+            name: text("/metadata/name"),
+            namespace: text("/metadata/namespace"),
+            operation: if old.is_some() { Operation::Update } else { Operation::Create },
+            user: UserInfo::default(),
+            object: Some(Object::from(new.clone())),
+            old_object: old.cloned().map(Object::from),
+            options: None,
+            dry_run: false,
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    name.len() <= 253 && Pattern::new(NAME).is_match(name)
+}
+
+/// A DNS subdomain.
+const NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+/// A DNS label.
+const LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+
+fn text(pattern: Option<&str>, most: Option<i64>) -> Schema {
+    let checks = Checks { pattern: pattern.map(Pattern::new), max_length: most, ..Checks::default() };
+    Schema { schema_type: Some(SchemaType::String), checks: checks.into(), ..Schema::default() }
+}
+
+/// The schema with what every object has. Rules of a definition see the name alone of the metadata.
+fn whole(schema: &Schema, kind: &GroupVersionKind, is_namespaced: bool, all_metadata: bool) -> Schema {
+    let mut schema = schema.clone();
+    schema.schema_type = Some(SchemaType::Object);
+    let only = |value: &str| {
+        let enumeration = admit_policy::schema::Enumeration::new(vec![value.into()]);
+        let checks = Checks { enumeration, ..Checks::default() };
+        Schema { schema_type: Some(SchemaType::String), checks: checks.into(), ..Schema::default() }
+    };
+    let mut metadata = Schema { schema_type: Some(SchemaType::Object), ..Schema::default() };
+    let mut name = text(Some(NAME), Some(253));
+    let declared = schema.properties.get("metadata").and_then(|metadata| metadata.properties.get("name"));
+    if let Some(declared) = declared {
+        name.checks.all_of.push(declared.clone());
+    }
+    metadata.properties.insert("name".into(), name);
+    metadata.checks.required.push("name".into());
+    if is_namespaced {
+        metadata.properties.insert("namespace".into(), text(Some(LABEL), Some(63)));
+        metadata.checks.required.push("namespace".into());
+    }
+    if all_metadata {
+        let entries = admit_policy::schema::AdditionalProperties::Schema(Box::new(text(None, None)));
+        let of_texts = Schema {
+            schema_type: Some(SchemaType::Object),
+            additional_properties: Some(entries),
+            ..Schema::default()
+        };
+        metadata.properties.insert("labels".into(), of_texts.clone());
+        metadata.properties.insert("annotations".into(), of_texts);
+        let finalizers = Schema {
+            schema_type: Some(SchemaType::Array),
+            items: Some(Box::new(text(None, None))),
+            ..Schema::default()
+        };
+        metadata.properties.insert("finalizers".into(), finalizers);
+    }
+    schema.properties.insert("metadata".into(), metadata);
+    for (property, value) in [("apiVersion", kind.api_version()), ("kind", kind.kind.clone())] {
+        schema.properties.insert(property.into(), only(&value));
+    }
+    for property in ["apiVersion", "kind", "metadata"] {
+        if !schema.checks.required.iter().any(|known| **known == *property) {
+            schema.checks.required.push(property.into());
+        }
+    }
+    schema
+}
+
+fn compiled(definition: &Value) -> Result<CompiledCrd, SideError> {
+    CompiledCrd::compile(definition).map_err(|errors| {
+        let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        SideError(told.join("; "))
+    })
+}
+
+/// A definition without rules.
+pub(super) fn without_rules(definition: &Value) -> Value {
+    match definition {
+        Value::Object(map) => Value::Object(
+            map.iter()
+                .filter(|(key, value)| *key != "x-kubernetes-validations" || !value.is_array())
+                .map(|(key, value)| (key.clone(), without_rules(value)))
+                .collect(),
+        ),
+        Value::Array(items) => Value::Array(items.iter().map(without_rules).collect()),
+        value => value.clone(),
+    }
+}
+
+impl Side {
+    /// The rules of the subject's version in a definition.
+    ///
+    /// # Errors
+    /// When a server does not take the definition, or it has another schema than the subject's but for rules.
+    pub fn definition(definition: &Value, subject: &Subject) -> Result<Self, SideError> {
+        let crd = compiled(definition)?;
+        let mut versions = crd.definition().versions.iter().enumerate();
+        let (at, version) = versions
+            .find(|(_, version)| version.name == subject.version)
+            .ok_or_else(|| SideError(format!("there is no version {}", subject.version)))?;
+        let schema = version.schema.as_deref().cloned().unwrap_or_default();
+        let tree = RuleTree::compile(&schema, true);
+        let place = format!("spec.versions[{at}].schema.openAPIV3Schema");
+        Ok(Self { rules: Rules::Definition(Box::new(DefinitionRules { schema, tree, place })) })
+    }
+
+    /// The rule at the root of an object, as an assumption.
+    pub(super) fn assumption(text: &str, like: &Self, subject: &Subject) -> Result<Self, SideError> {
+        if let Rules::Policy(_) = like.rules {
+            let policy = json!({
+                "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+                "metadata": {"name": "that"},
+                "spec": {
+                    "matchConstraints": {"resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"],
+                        "operations": ["CREATE", "UPDATE"], "resources": ["*"]}]},
+                    "validations": [{"expression": text}],
+                },
+            });
+            return Self::policy(&policy, subject);
+        }
+        let mut schema = without_schema_rules(&subject.typed_source());
+        schema.rules = vec![admit_policy::schema::Rule {
+            rule: text.to_owned(),
+            message: String::new(),
+            message_expression: String::new(),
+            reason: None,
+            field_path: String::new(),
+            optional_old_self: None,
+        }];
+        let tree = RuleTree::compile(&schema, true);
+        Ok(Self {
+            rules: Rules::Definition(Box::new(DefinitionRules { schema, tree, place: "--that".to_owned() })),
+        })
+    }
+
+    /// A ValidatingAdmissionPolicy, for objects of the subject's kind.
+    ///
+    /// # Errors
+    /// When a server does not take the policy.
+    pub fn policy(policy: &Value, subject: &Subject) -> Result<Self, SideError> {
+        let set = with_binding(policy, subject)?;
+        let env = Env::kubernetes(Version(1, 36), Mode::Stored).with_declared_scalars().with_variables(
+            ["object", "oldObject", "request", "params", "namespaceObject", "authorizer", "variables"]
+                .map(|name| (name, Type::Dyn)),
+        );
+        let clauses = |list: &str, named: bool| {
+            let items = policy.pointer(&format!("/spec/{list}")).and_then(Value::as_array);
+            let items = items.into_iter().flatten().enumerate();
+            items
+                .map(|(at, item)| {
+                    let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
+                    let field = format!("spec.{list}[{at}].expression");
+                    let checked = env
+                        .compile(text("expression"))
+                        .map_err(|error| SideError(format!("{field}: {error}")))?;
+                    Ok(Clause {
+                        name: if named { text("name").to_owned() } else { String::new() },
+                        field,
+                        checked,
+                    })
+                })
+                .collect::<Result<Vec<_>, SideError>>()
+        };
+        let operations = operations(policy);
+        Ok(Self {
+            rules: Rules::Policy(Box::new(PolicyRules {
+                set,
+                variables: clauses("variables", true)?,
+                conditions: clauses("matchConditions", false)?,
+                validations: clauses("validations", false)?,
+                ignores_errors: policy.pointer("/spec/failurePolicy") == Some(&json!("Ignore")),
+                annotates: policy.pointer("/spec/auditAnnotations").and_then(Value::as_array).is_some(),
+                operations,
+                asks_more: asks_more(policy),
+            })),
+        })
+    }
+
+    /// What the engine says of a request with an object that was settled.
+    #[must_use]
+    pub fn said(&self, subject: &Subject, new: &Value, old: Option<&Value>) -> Said {
+        match &self.rules {
+            Rules::Definition(rules) => rules.said(new, old),
+            Rules::Policy(rules) => rules.said(subject, new, old),
+        }
+    }
+}
+
+/// Every operation that the constraints name and that has an object.
+fn operations(policy: &Value) -> Vec<Operation> {
+    let rules = policy.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
+    let named: Vec<&str> = rules
+        .into_iter()
+        .flatten()
+        .filter_map(|rule| rule.get("operations").and_then(Value::as_array))
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    [(Operation::Create, "CREATE"), (Operation::Update, "UPDATE")]
+        .into_iter()
+        .filter(|(_, name)| named.contains(name) || named.contains(&"*"))
+        .map(|(operation, _)| operation)
+        .collect()
+}
+
+/// Requests without an object, and those with an object of another kind.
+fn asks_more(policy: &Value) -> Option<String> {
+    let rules = policy.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
+    let named = |list: &'static str| {
+        let rules = rules.into_iter().flatten();
+        rules
+            .filter_map(move |rule| rule.get(list).and_then(Value::as_array))
+            .flatten()
+            .filter_map(Value::as_str)
+    };
+    let operation = named("operations").find(|name| matches!(*name, "DELETE" | "CONNECT" | "*"));
+    let operation = operation.map(|name| format!("requests of the operation {name}"));
+    let is_other = |name: &&str| name.split_once('/').is_some_and(|(_, subresource)| subresource != "status");
+    operation.or_else(|| named("resources").find(is_other).map(|name| format!("requests to {name}")))
+}
+
+/// The policy bound to everything, for the kind alone: that it matches is what is asked about.
+fn with_binding(policy: &Value, subject: &Subject) -> Result<PolicySet, SideError> {
+    let mut policy = policy.clone();
+    let name = policy.pointer("/metadata/name").cloned().unwrap_or_default();
+    if let Some(spec) = policy.get_mut("spec").and_then(Value::as_object_mut) {
+        let rule = json!({"apiGroups": [subject.kind.group], "apiVersions": ["*"], "operations": ["*"],
+            "resources": [subject.plural]});
+        spec.insert("matchConstraints".to_owned(), json!({"resourceRules": [rule]}));
+    }
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "prove"}, "spec": {"policyName": name, "validationActions": ["Deny"]},
+    });
+    let documents = [policy, binding].map(|value| Document::unwritten("prove".into(), value));
+    let set = PolicySet::load_with(&documents, LoadOptions { ignore_unknown: true });
+    set.map_err(|errors| {
+        let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        SideError(told.join("; "))
+    })
+}
+
+fn without_schema_rules(schema: &Schema) -> Schema {
+    let mut schema = schema.clone();
+    strip(&mut schema);
+    schema
+}
+
+fn strip(schema: &mut Schema) {
+    schema.rules.clear();
+    schema.properties.values_mut().for_each(strip);
+    schema.items.as_deref_mut().into_iter().for_each(strip);
+    if let Some(admit_policy::schema::AdditionalProperties::Schema(entry)) = &mut schema.additional_properties
+    {
+        strip(entry);
+    }
+}
+
+impl Subject {
+    /// The schema as written.
+    fn typed_source(&self) -> Schema {
+        let version = self.bare.definition().version(&self.version);
+        version.and_then(|version| version.schema.as_deref().cloned()).unwrap_or_default()
+    }
+
+    /// Whether a definition's schema is the subject's, but for rules.
+    pub(super) fn has_schema_of(&self, side: &Side) -> bool {
+        match &side.rules {
+            Rules::Definition(rules) => without_schema_rules(&rules.schema) == self.typed_source(),
+            Rules::Policy(_) => true,
+        }
+    }
+}
+
+impl DefinitionRules {
+    fn said(&self, new: &Value, old: Option<&Value>) -> Said {
+        let recording = Recording::new(Keep { traces: 10_000, outcomes: 0, value_bytes: 0 });
+        let id = ExpressionId {
+            origin: Origin::Definition { name: String::new(), version: String::new() },
+            path: String::new(),
+        };
+        let recorder = Some(Recorder { recording: &recording, schema: &id });
+        let subject =
+            RuleSubject { schema: &self.schema, path: &Path::Nil, new, old, ratchet: false, recorder };
+        let found = self.tree.evaluate(&subject, &Limits::default());
+        let messages: Vec<String> = found.errors.into_vec().iter().map(ToString::to_string).collect();
+        let recorded = recording.finish();
+        let failed = recorded
+            .iter()
+            .filter(|(id, _)| id.path.ends_with(".rule"))
+            .any(|(_, recorded)| recorded.traces.iter().any(|trace| trace.outcome.is_err()));
+        Said { denied: !messages.is_empty(), failed, messages }
+    }
+}
+
+impl PolicyRules {
+    fn said(&self, subject: &Subject, new: &Value, old: Option<&Value>) -> Said {
+        let mut host = self.set.documents().clone();
+        host.ensure_namespace(
+            new.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or("default"),
+        );
+        let decision = self.set.decide(&subject.request(new, old), &host);
+        let mut said = Said { denied: !decision.allowed(), ..Said::default() };
+        for outcome in &decision.outcomes {
+            if let Some(Skipped::Failed { message }) = &outcome.skipped {
+                said.failed = true;
+                said.messages.push(message.clone());
+            }
+            for rule in &outcome.rules {
+                match &rule.verdict {
+                    Verdict::Admitted => {}
+                    Verdict::Failed { message, .. } => said.messages.push(message.clone()),
+                    Verdict::Errored { message, .. } => {
+                        said.failed = true;
+                        said.messages.push(message.clone());
+                    }
+                }
+            }
+        }
+        said
+    }
+}

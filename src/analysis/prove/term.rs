@@ -1,0 +1,461 @@
+//! Terms of SMT-LIB 2: an arena in which equal terms are one, simplified as they are made, and the text of them.
+//!
+//! Whole numbers are the solver's integers, without bound; who makes them says where 64 bits end. Texts are its strings,
+//! whose characters end at `0x2FFFF`; [`super::regular`] says why that loses nothing.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
+
+/// A term in its [`Terms`].
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub(super) struct Term(u32);
+
+/// What values a term has.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Sort {
+    Bool,
+    Int,
+    Text,
+}
+
+impl Sort {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "Bool",
+            Self::Int => "Int",
+            Self::Text => "String",
+        }
+    }
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+enum Shape {
+    Bool(bool),
+    Int(i128),
+    Text(Box<str>),
+    Variable(u32, Sort),
+    Apply(Op, Box<[Term]>),
+}
+
+/// A function of the theories, by its name there.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+enum Op {
+    Plain(&'static str, Sort),
+    /// Whether a text is of a language, which is written out.
+    InLanguage(Box<str>),
+}
+
+/// A constant of a question.
+#[derive(Clone, Debug)]
+pub(super) enum Constant {
+    Int(i128),
+    Text(String),
+}
+
+/// All terms of a question.
+#[derive(Debug, Default)]
+pub(super) struct Terms {
+    shapes: Vec<Shape>,
+    known: HashMap<Shape, Term>,
+    variables: u32,
+}
+
+impl Terms {
+    fn make(&mut self, shape: Shape) -> Term {
+        if let Some(term) = self.known.get(&shape) {
+            return *term;
+        }
+        let term = Term(u32::try_from(self.shapes.len()).unwrap_or(u32::MAX));
+        self.shapes.push(shape.clone());
+        self.known.insert(shape, term);
+        term
+    }
+
+    /// How many there are.
+    pub(super) const fn len(&self) -> usize {
+        self.shapes.len()
+    }
+
+    fn shape(&self, term: Term) -> Option<&Shape> {
+        self.shapes.get(term.0 as usize)
+    }
+
+    pub(super) fn bool(&mut self, value: bool) -> Term {
+        self.make(Shape::Bool(value))
+    }
+
+    pub(super) fn int(&mut self, value: impl Into<i128>) -> Term {
+        self.make(Shape::Int(value.into()))
+    }
+
+    pub(super) fn text(&mut self, value: &str) -> Term {
+        self.make(Shape::Text(value.into()))
+    }
+
+    /// A value that nothing is known of.
+    pub(super) fn variable(&mut self, sort: Sort) -> Term {
+        let number = self.variables;
+        self.variables = number.saturating_add(1);
+        self.make(Shape::Variable(number, sort))
+    }
+
+    pub(super) fn known_bool(&self, term: Term) -> Option<bool> {
+        match self.shape(term) {
+            Some(Shape::Bool(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub(super) fn known_int(&self, term: Term) -> Option<i128> {
+        match self.shape(term) {
+            Some(Shape::Int(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub(super) fn known_text(&self, term: Term) -> Option<&str> {
+        match self.shape(term) {
+            Some(Shape::Text(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn apply(&mut self, name: &'static str, sort: Sort, parts: &[Term]) -> Term {
+        self.make(Shape::Apply(Op::Plain(name, sort), parts.into()))
+    }
+
+    pub(super) fn not(&mut self, term: Term) -> Term {
+        match self.shape(term) {
+            Some(Shape::Bool(value)) => {
+                let value = !*value;
+                self.bool(value)
+            }
+            Some(Shape::Apply(Op::Plain("not", _), parts)) => parts.first().copied().unwrap_or(term),
+            _ => self.apply("not", Sort::Bool, &[term]),
+        }
+    }
+
+    pub(super) fn and(&mut self, parts: &[Term]) -> Term {
+        self.junction("and", parts, false)
+    }
+
+    pub(super) fn or(&mut self, parts: &[Term]) -> Term {
+        self.junction("or", parts, true)
+    }
+
+    /// `decides` is the value of a part that is that of all.
+    fn junction(&mut self, name: &'static str, parts: &[Term], decides: bool) -> Term {
+        let mut open: BTreeSet<Term> = BTreeSet::new();
+        for part in parts {
+            match self.known_bool(*part) {
+                Some(value) if value == decides => return *part,
+                Some(_) => {}
+                None => {
+                    open.insert(*part);
+                }
+            }
+        }
+        for part in &open {
+            if let Some(Shape::Apply(Op::Plain("not", _), inner)) = self.shape(*part)
+                && inner.first().is_some_and(|inner| open.contains(inner))
+            {
+                return self.bool(decides);
+            }
+        }
+        let open: Vec<Term> = open.into_iter().collect();
+        match open.as_slice() {
+            [] => self.bool(!decides),
+            [one] => *one,
+            several => self.apply(name, Sort::Bool, several),
+        }
+    }
+
+    pub(super) fn implies(&mut self, premise: Term, conclusion: Term) -> Term {
+        let not = self.not(premise);
+        self.or(&[not, conclusion])
+    }
+
+    fn sort(&self, term: Term) -> Sort {
+        match self.shape(term) {
+            None | Some(Shape::Bool(_)) => Sort::Bool,
+            Some(Shape::Int(_)) => Sort::Int,
+            Some(Shape::Text(_)) => Sort::Text,
+            Some(Shape::Variable(_, sort) | Shape::Apply(Op::Plain(_, sort), _)) => *sort,
+            Some(Shape::Apply(Op::InLanguage(_), _)) => Sort::Bool,
+        }
+    }
+
+    pub(super) fn ite(&mut self, condition: Term, yes: Term, no: Term) -> Term {
+        if yes == no {
+            return yes;
+        }
+        match (self.known_bool(condition), self.known_bool(yes), self.known_bool(no)) {
+            (Some(true), ..) => yes,
+            (Some(false), ..) => no,
+            (_, Some(true), _) => self.or(&[condition, no]),
+            (_, Some(false), _) => {
+                let not = self.not(condition);
+                self.and(&[not, no])
+            }
+            (_, _, Some(false)) => self.and(&[condition, yes]),
+            (_, _, Some(true)) => self.implies(condition, yes),
+            _ => {
+                let sort = self.sort(yes);
+                self.apply("ite", sort, &[condition, yes, no])
+            }
+        }
+    }
+
+    pub(super) fn eq(&mut self, left: Term, right: Term) -> Term {
+        if left == right {
+            return self.bool(true);
+        }
+        match (self.shape(left), self.shape(right)) {
+            (Some(Shape::Int(_) | Shape::Text(_)), Some(Shape::Int(_) | Shape::Text(_))) => self.bool(false),
+            (Some(Shape::Bool(value)), _) => {
+                if *value {
+                    right
+                } else {
+                    self.not(right)
+                }
+            }
+            (_, Some(Shape::Bool(value))) => {
+                if *value {
+                    left
+                } else {
+                    self.not(left)
+                }
+            }
+            _ => self.apply("=", Sort::Bool, &[left.min(right), left.max(right)]),
+        }
+    }
+
+    pub(super) fn le(&mut self, left: Term, right: Term) -> Term {
+        match (self.known_int(left), self.known_int(right)) {
+            (Some(left), Some(right)) => self.bool(left <= right),
+            _ if left == right => self.bool(true),
+            _ => self.apply("<=", Sort::Bool, &[left, right]),
+        }
+    }
+
+    pub(super) fn lt(&mut self, left: Term, right: Term) -> Term {
+        let le = self.le(right, left);
+        self.not(le)
+    }
+
+    pub(super) fn add(&mut self, left: Term, right: Term) -> Term {
+        match (self.known_int(left), self.known_int(right)) {
+            (Some(a), Some(b)) => self.int(a.saturating_add(b)),
+            (Some(0), _) => right,
+            (_, Some(0)) => left,
+            _ => self.apply("+", Sort::Int, &[left, right]),
+        }
+    }
+
+    pub(super) fn sum(&mut self, parts: &[Term]) -> Term {
+        let zero = self.int(0);
+        parts.iter().fold(zero, |sum, part| self.add(sum, *part))
+    }
+
+    pub(super) fn sub(&mut self, left: Term, right: Term) -> Term {
+        match (self.known_int(left), self.known_int(right)) {
+            (Some(a), Some(b)) => self.int(a.saturating_sub(b)),
+            (_, Some(0)) => left,
+            _ => self.apply("-", Sort::Int, &[left, right]),
+        }
+    }
+
+    pub(super) fn mul(&mut self, left: Term, right: Term) -> Term {
+        match (self.known_int(left), self.known_int(right)) {
+            (Some(a), Some(b)) => self.int(a.saturating_mul(b)),
+            _ => self.apply("*", Sort::Int, &[left, right]),
+        }
+    }
+
+    /// Rounded towards zero, which is what CEL means; the solver rounds so that the rest is not negative. Nothing is said
+    /// of zero as the divisor.
+    pub(super) fn quotient(&mut self, left: Term, right: Term) -> Term {
+        self.towards_zero("div", left, right)
+    }
+
+    /// Of the sign of the dividend.
+    pub(super) fn remainder(&mut self, left: Term, right: Term) -> Term {
+        self.towards_zero("mod", left, right)
+    }
+
+    fn towards_zero(&mut self, name: &'static str, left: Term, right: Term) -> Term {
+        let zero = self.int(0);
+        let is_natural = self.le(zero, left);
+        let direct = self.apply(name, Sort::Int, &[left, right]);
+        let opposite = self.sub(zero, left);
+        let mirrored = self.apply(name, Sort::Int, &[opposite, right]);
+        let mirrored = self.sub(zero, mirrored);
+        self.ite(is_natural, direct, mirrored)
+    }
+
+    /// In code points.
+    pub(super) fn length(&mut self, text: Term) -> Term {
+        match self.known_text(text).map(|text| text.chars().count()) {
+            Some(count) => self.int(i128::try_from(count).unwrap_or(i128::MAX)),
+            None => self.apply("str.len", Sort::Int, &[text]),
+        }
+    }
+
+    pub(super) fn text_lt(&mut self, left: Term, right: Term) -> Term {
+        match (self.known_text(left), self.known_text(right)) {
+            (Some(a), Some(b)) => {
+                let less = a < b;
+                self.bool(less)
+            }
+            _ if left == right => self.bool(false),
+            _ => self.apply("str.<", Sort::Bool, &[left, right]),
+        }
+    }
+
+    pub(super) fn join(&mut self, left: Term, right: Term) -> Term {
+        match (self.known_text(left), self.known_text(right)) {
+            (Some(a), Some(b)) => {
+                let joined = format!("{a}{b}");
+                self.text(&joined)
+            }
+            (Some(""), _) => right,
+            (_, Some("")) => left,
+            _ => self.apply("str.++", Sort::Text, &[left, right]),
+        }
+    }
+
+    fn text_test(
+        &mut self,
+        name: &'static str,
+        parts: [Term; 2],
+        test: fn(&str, &str) -> bool,
+        on: [usize; 2],
+    ) -> Term {
+        let known = |at: usize| parts.get(at).and_then(|part| self.known_text(*part));
+        if let (Some(text), Some(part)) = (known(on[0]), known(on[1])) {
+            let holds = test(text, part);
+            return self.bool(holds);
+        }
+        self.apply(name, Sort::Bool, &parts)
+    }
+
+    pub(super) fn starts_with(&mut self, text: Term, part: Term) -> Term {
+        self.text_test("str.prefixof", [part, text], |text, part| text.starts_with(part), [1, 0])
+    }
+
+    pub(super) fn ends_with(&mut self, text: Term, part: Term) -> Term {
+        self.text_test("str.suffixof", [part, text], |text, part| text.ends_with(part), [1, 0])
+    }
+
+    pub(super) fn contains(&mut self, text: Term, part: Term) -> Term {
+        self.text_test("str.contains", [text, part], |text, part| text.contains(part), [0, 1])
+    }
+
+    /// Whether a text is of a regular language, given in the solver's notation.
+    pub(super) fn in_language(&mut self, text: Term, language: &str) -> Term {
+        self.make(Shape::Apply(Op::InLanguage(language.into()), [text].into()))
+    }
+
+    /// Declarations and definitions of all that the terms are made of, in their order; a term is then known by its name.
+    pub(super) fn write(&self, roots: &[Term], script: &mut String) {
+        // Parts are made before what they are parts of.
+        for term in self.all_of(roots) {
+            match self.shape(term) {
+                Some(Shape::Variable(_, sort)) => {
+                    let _ = writeln!(script, "(declare-const {} {})", self.name(term), sort.name());
+                }
+                Some(Shape::Apply(op, parts)) => {
+                    let parts: Vec<String> = parts.iter().map(|part| self.name(*part)).collect();
+                    let (name, after) = match op {
+                        Op::Plain(name, _) => (*name, String::new()),
+                        Op::InLanguage(language) => ("str.in_re", format!(" {language}")),
+                    };
+                    let sort = self.sort(term).name();
+                    let _ = writeln!(
+                        script,
+                        "(define-fun {} () {sort} ({name} {}{after}))",
+                        self.name(term),
+                        parts.join(" ")
+                    );
+                }
+                None | Some(Shape::Bool(_) | Shape::Int(_) | Shape::Text(_)) => {}
+            }
+        }
+    }
+
+    /// How the text names a term.
+    pub(super) fn name(&self, term: Term) -> String {
+        match self.shape(term) {
+            None => "false".to_owned(),
+            Some(Shape::Bool(value)) => value.to_string(),
+            Some(Shape::Int(value)) => written_int(*value),
+            Some(Shape::Text(text)) => written_text(text),
+            Some(Shape::Variable(number, _)) => format!("v{number}"),
+            Some(Shape::Apply(..)) => format!("t{}", term.0),
+        }
+    }
+
+    /// The variables of some terms.
+    pub(super) fn variables_of(&self, roots: &[Term]) -> Vec<Term> {
+        self.all_of(roots)
+            .into_iter()
+            .filter(|term| matches!(self.shape(*term), Some(Shape::Variable(..))))
+            .collect()
+    }
+
+    /// The constants in some terms.
+    pub(super) fn constants_of(&self, roots: &[Term]) -> Vec<Constant> {
+        let mut found = Vec::new();
+        for term in self.all_of(roots) {
+            match self.shape(term) {
+                Some(Shape::Int(value)) => found.push(Constant::Int(*value)),
+                Some(Shape::Text(text)) => found.push(Constant::Text(text.to_string())),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// The terms and all that they are made of, parts first.
+    fn all_of(&self, roots: &[Term]) -> BTreeSet<Term> {
+        let mut all: BTreeSet<Term> = BTreeSet::new();
+        let mut open = roots.to_vec();
+        while let Some(term) = open.pop() {
+            if all.insert(term)
+                && let Some(Shape::Apply(_, parts)) = self.shape(term)
+            {
+                open.extend(parts);
+            }
+        }
+        all
+    }
+
+    pub(super) fn is_int(&self, term: Term) -> bool {
+        self.sort(term) == Sort::Int
+    }
+
+    pub(super) fn is_text(&self, term: Term) -> bool {
+        self.sort(term) == Sort::Text
+    }
+}
+
+fn written_int(value: i128) -> String {
+    if value < 0 { format!("(- {})", value.unsigned_abs()) } else { value.to_string() }
+}
+
+/// A literal: what is not printable is escaped, and a quote is doubled.
+pub(super) fn written_text(text: &str) -> String {
+    let mut written = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => written.push_str("\"\""),
+            '\\' => written.push_str("\\u{5c}"),
+            ' '..='~' => written.push(c),
+            _ => {
+                let _ = write!(written, "\\u{{{:x}}}", u32::from(c));
+            }
+        }
+    }
+    written.push('"');
+    written
+}

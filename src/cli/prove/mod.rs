@@ -1,0 +1,373 @@
+//! `admit prove`: claims about rules that hold for all objects, or an object for which they do not.
+
+mod solver;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use admit_analysis::prove::{Inquiry, Question, Side, Solver, Subject, Verdict};
+use admit_policy::manifest::{Document, Position};
+use clap::{Args, ValueEnum};
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use self::solver::Program;
+use super::process::{self, Fault};
+use super::progress::Progress;
+use super::render::{self, prove as drawing};
+use super::value_parsers::duration;
+use super::{Exit, load};
+
+/// Arguments of `admit prove`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A claim holds where a solver (z3 or cvc5, on the PATH) refutes its opposite over all objects that the schema allows; where lists or \
+maps have no bound, or a greater one, it holds up to --items. Else an object is shown that breaks it, as small as one was found, which \
+the engine judged itself. What cannot be followed is undecided, with the place in the expression: an answer that is never guessed. \
+Without a solver small objects are tried, which can refute a claim and never prove it.
+
+Of definitions each version that is served is asked about, of policies each kind among --definitions that their constraints name; \
+of a policy it is asked what it says where it matches. Ratcheting, and limits of cost and size, are no part of claims.
+
+Examples:
+  admit prove equivalent old/crd.yaml new/crd.yaml
+  admit prove implies strict.yaml loose.yaml --definitions deploy/crds
+  admit prove no-errors policies/datagather --definitions deploy/crds
+  admit prove never-denies crd.yaml --that 'self.spec.replicas > 0' --write replicas.suite.yaml
+  admit prove equivalent old/crd.yaml new/crd.yaml -o sarif > prove.sarif
+
+Exit codes: 0 everything holds, 1 something does not, 2 usage or unreadable input, 3 a policy or CRD does not compile, \
+4 internal error, 5 something is undecided")]
+pub(super) struct ProveArgs {
+    /// What is claimed
+    #[arg(value_enum)]
+    claim: Claim,
+
+    /// A file or folder with CRDs or policies
+    #[arg(value_name = "A")]
+    left: PathBuf,
+
+    /// What A is compared with
+    #[arg(value_name = "B", required_if_eq_any([("claim", "equivalent"), ("claim", "implies")]))]
+    right: Option<PathBuf>,
+
+    /// CRDs of the kinds that policies are about: files or folders
+    #[arg(long, value_name = "PATH")]
+    definitions: Vec<PathBuf>,
+
+    /// Only for objects for which an expression is true: of `self`, or `object` for policies
+    #[arg(long, value_name = "EXPR")]
+    that: Option<String>,
+
+    /// Items of lists and entries of maps that are thought of, where no fewer are declared
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=32))]
+    items: u8,
+
+    /// Which solver: z3, cvc5 or a path [default: the first on the PATH]
+    #[arg(long, value_name = "NAME")]
+    solver: Option<String>,
+
+    /// How long each claim may take; then it is undecided
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    timeout: SignedDuration,
+
+    /// Write the requests that break claims as a suite for `admit test`
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+
+    /// How results are written
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Claim {
+    /// B refuses what A refuses, and nothing else
+    Equivalent,
+    /// B lets through what A lets through
+    Implies,
+    /// A refuses nothing
+    NeverDenies,
+    /// A refuses everything
+    AlwaysDenies,
+    /// No expression of A fails
+    NoErrors,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// One document
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Annotations of GitHub Actions
+    Github,
+}
+
+/// One claim, and what is known of it.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) claim: &'static str,
+    /// The names of what is compared, and where they stand.
+    pub(super) names: Vec<String>,
+    pub(super) places: Vec<(String, Position)>,
+    pub(super) kind: String,
+    pub(super) verdict: Verdict,
+    /// The place of each thing that is undecided.
+    pub(super) undecided_at: Vec<(String, Position)>,
+    is_policy: bool,
+}
+
+impl Claim {
+    const fn question(self) -> (Question, &'static str) {
+        match self {
+            Self::Equivalent => (Question::Equivalent, "equivalent"),
+            Self::Implies => (Question::Implies, "implies"),
+            Self::NeverDenies => (Question::NeverDenies, "never-denies"),
+            Self::AlwaysDenies => (Question::AlwaysDenies, "always-denies"),
+            Self::NoErrors => (Question::NoErrors, "no-errors"),
+        }
+    }
+}
+
+impl ProveArgs {
+    pub(super) fn run(self) -> Exit {
+        match self.answers() {
+            Ok((answers, solver)) => {
+                render::print(&match self.output {
+                    Format::Text => drawing::text(&answers),
+                    Format::Json => drawing::json(&answers, solver.as_deref()),
+                    Format::Sarif => drawing::sarif(&answers),
+                    Format::Github => drawing::github(&answers),
+                });
+                let exit = answers.iter().map(|answer| exit(&answer.verdict)).max();
+                exit.unwrap_or(Exit::Expected)
+            }
+            Err(fault) => process::fail(&fault),
+        }
+    }
+
+    fn answers(&self) -> Result<(Vec<Answer>, Option<String>), Fault> {
+        if self.right.is_some() && !self.claim.question().0.compares() {
+            return Err(Fault::usage("this claim is about A alone"));
+        }
+        let left = documents(std::slice::from_ref(&self.left))?;
+        let right = self.right.as_ref().map(|path| documents(std::slice::from_ref(path))).transpose()?;
+        let definitions = documents(&self.definitions)?;
+        let pairs = paired(&left, right.as_deref())?;
+        let solver = Program::find(self.solver.as_deref(), None).map_err(Fault::usage)?;
+        if solver.is_none() {
+            process::warn(
+                "there is neither z3 nor cvc5 on the PATH: small objects are tried, which prove nothing",
+            );
+        }
+        let progress = Progress::of(Some(pairs.len()), "proving");
+        let mut answers = Vec::new();
+        for (left, right) in pairs {
+            for subject in subjects(left, &definitions)? {
+                answers.push(self.answer(&subject, left, right)?);
+            }
+            progress.step();
+        }
+        drop(progress);
+        if answers.is_empty() {
+            return Err(Fault::usage(
+                "there is no CRD with rules, and no policy whose kind --definitions has, in the files",
+            ));
+        }
+        if let Some(file) = &self.write {
+            write_suite(file, &answers)?;
+        }
+        Ok((answers, solver.map(|solver| solver.name())))
+    }
+
+    fn answer(&self, subject: &Subject, left: &Document, right: Option<&Document>) -> Result<Answer, Fault> {
+        let (question, claim) = self.claim.question();
+        let side = |document: &Document| {
+            let side = if is_policy(&document.value) {
+                Side::policy(&document.value, subject)
+            } else {
+                Side::definition(&document.value, subject)
+            };
+            side.map_err(|error| Fault::not_compiled(format!("{}: {error}", document.file)))
+        };
+        let (left_side, right_side) = (side(left)?, right.map(side).transpose()?);
+        let inquiry = Inquiry {
+            question,
+            subject,
+            left: &left_side,
+            right: right_side.as_ref(),
+            that: self.that.as_deref(),
+            items: usize::from(self.items),
+        };
+        let end = Instant::now().checked_add(self.timeout.unsigned_abs());
+        let over = || end.is_some_and(|end| Instant::now() >= end);
+        let mut solver = Program::find(self.solver.as_deref(), end).map_err(Fault::usage)?;
+        let solver = solver.as_mut().map(|solver| solver as &mut dyn Solver);
+        let verdict = inquiry.decide(solver, &over).map_err(Fault::internal)?;
+        let compared: Vec<&Document> = std::iter::once(left).chain(right).collect();
+        let undecided_at = match &verdict {
+            Verdict::Undecided(undecided) => undecided
+                .iter()
+                .map(|one| {
+                    let document = compared.get(one.side).copied().unwrap_or(left);
+                    let at =
+                        one.field.as_ref().map_or_else(|| document.here(), |field| document.position(field));
+                    (document.file.to_string(), at)
+                })
+                .collect(),
+            Verdict::Holds { .. } | Verdict::Refuted(_) => Vec::new(),
+        };
+        let kind = subject.kind();
+        Ok(Answer {
+            claim,
+            names: compared.iter().map(|document| name(&document.value)).collect(),
+            places: compared.iter().map(|document| (document.file.to_string(), document.here())).collect(),
+            kind: format!("{}.{}.{}", kind.kind, kind.version, kind.group),
+            verdict,
+            undecided_at,
+            is_policy: is_policy(&left.value),
+        })
+    }
+}
+
+fn exit(verdict: &Verdict) -> Exit {
+    match verdict {
+        Verdict::Holds { .. } => Exit::Expected,
+        Verdict::Refuted(_) => Exit::Differs,
+        Verdict::Undecided(_) => Exit::Undecided,
+    }
+}
+
+fn documents(paths: &[PathBuf]) -> Result<Vec<Document>, Fault> {
+    let mut found = Vec::new();
+    let mut take = |document: Document| {
+        if is_policy(&document.value) || is_definition(&document.value) {
+            found.push(document);
+        }
+        Ok(())
+    };
+    load::each_document(paths, &mut take)?.tell();
+    Ok(found)
+}
+
+fn is_policy(value: &Value) -> bool {
+    value.get("kind").and_then(Value::as_str) == Some("ValidatingAdmissionPolicy")
+}
+
+fn is_definition(value: &Value) -> bool {
+    value.get("kind").and_then(Value::as_str) == Some("CustomResourceDefinition")
+}
+
+fn name(value: &Value) -> String {
+    value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+type Pair<'d> = (&'d Document, Option<&'d Document>);
+
+/// What is compared with what: documents of one kind and name; where there is but one of a kind on each side, these.
+fn paired<'d>(left: &'d [Document], right: Option<&'d [Document]>) -> Result<Vec<Pair<'d>>, Fault> {
+    let Some(right) = right else { return Ok(left.iter().map(|document| (document, None)).collect()) };
+    let mut pairs = Vec::new();
+    for document in left {
+        let same_kind = |other: &&Document| other.value.get("kind") == document.value.get("kind");
+        let named =
+            right.iter().find(|other| same_kind(other) && name(&other.value) == name(&document.value));
+        let mut alone = right.iter().filter(same_kind);
+        let alone = match (alone.next(), alone.next(), left.iter().filter(same_kind).count()) {
+            (Some(one), None, 1) => Some(one),
+            _ => None,
+        };
+        match named.or(alone) {
+            Some(other) => pairs.push((document, Some(other))),
+            None => {
+                let name = name(&document.value);
+                return Err(Fault::usage(format!("B has nothing to compare `{name}` of A with")));
+            }
+        }
+    }
+    Ok(pairs)
+}
+
+/// The kinds that a document's rules are about: its served versions, or those that a policy's constraints name.
+fn subjects(document: &Document, definitions: &[Document]) -> Result<Vec<Subject>, Fault> {
+    let of = |definition: &Document| -> Result<Vec<Subject>, Fault> {
+        let versions = definition.value.pointer("/spec/versions").and_then(Value::as_array);
+        let served =
+            versions.into_iter().flatten().filter(|version| version.get("served") == Some(&json!(true)));
+        let names = served.filter_map(|version| version.get("name").and_then(Value::as_str));
+        names
+            .map(|name| {
+                Subject::new(&definition.value, Some(name))
+                    .map_err(|error| Fault::not_compiled(format!("{}: {error}", definition.file)))
+            })
+            .collect()
+    };
+    if is_definition(&document.value) {
+        return of(document);
+    }
+    let mut found = Vec::new();
+    for definition in definitions.iter().filter(|definition| is_definition(&definition.value)) {
+        if is_constrained(&document.value, &definition.value) {
+            found.extend(of(definition)?);
+        }
+    }
+    Ok(found)
+}
+
+fn is_constrained(policy: &Value, definition: &Value) -> bool {
+    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
+    let rules = policy.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
+    rules.into_iter().flatten().any(|rule| {
+        let has = |list: &str, is_it: &dyn Fn(&str) -> bool| {
+            let items = rule.get(list).and_then(Value::as_array);
+            items.into_iter().flatten().filter_map(Value::as_str).any(is_it)
+        };
+        let is_resource = |name: &str| name == "*" || name == "*/*" || name.split('/').next() == Some(plural);
+        has("apiGroups", &|own| own == "*" || own == group) && has("resources", &is_resource)
+    })
+}
+
+/// The requests that break claims, each with what the last side says of it.
+fn write_suite(file: &Path, answers: &[Answer]) -> Result<(), Fault> {
+    let mut cases = Vec::new();
+    let mut documents: Vec<&str> = Vec::new();
+    for answer in answers {
+        let Verdict::Refuted(found) = &answer.verdict else { continue };
+        let (Some(said), Some((document, _)), Some(name)) =
+            (found.said.last(), answer.places.last(), answer.names.last())
+        else {
+            continue;
+        };
+        if !documents.contains(&document.as_str()) {
+            documents.push(document);
+        }
+        let mut case = json!({
+            "name": format!("{} {}", answer.claim, answer.names.join(" ")),
+            "object": found.object,
+            "expect": if said.denied { "deny" } else { "allow" },
+        });
+        if let Some(fields) = case.as_object_mut() {
+            if let Some(old) = &found.old_object {
+                fields.insert("oldObject".to_owned(), old.clone());
+            }
+            if answer.is_policy {
+                fields.insert("policies".to_owned(), json!([name]));
+            }
+        }
+        cases.push(case);
+    }
+    let documents: Vec<String> = documents.into_iter().map(absolute).collect();
+    let suite = json!({"apiVersion": "admit/v1", "kind": "Suite", "documents": documents, "cases": cases});
+    std::fs::write(file, render::json(&suite))
+        .map_err(|error| Fault::usage(format!("{}: {error}", file.display())))
+}
+
+/// Suites name their documents from where they are themselves.
+fn absolute(path: &str) -> String {
+    std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
+}

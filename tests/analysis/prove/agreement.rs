@@ -1,0 +1,359 @@
+//! Random rules on random objects: what the terms say is what the engine says.
+
+use admit_analysis::prove::{Side, Solver as _, Subject, agreement};
+use serde_json::{Map, Value, json};
+
+use super::solvers::Program;
+use super::table::definition;
+
+/// Numbers that look random and are the same in every run (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % u64::try_from(sides).expect("few sides")).expect("fits")
+    }
+
+    fn pick<'t>(&mut self, all: &[&'t str]) -> &'t str {
+        all[self.roll(all.len())]
+    }
+}
+
+const TEXTS: &[&str] = &["", "a", "ab", "b", "abc", "é", "On", "c\n"];
+
+fn int(dice: &mut Dice, depth: usize, own: &str) -> String {
+    let leaves =
+        ["self.must", "self.int", "self.other", "self.some", "self.part.x", "self.list[0]", "self.map['a']"];
+    if depth == 0 || dice.roll(3) == 0 {
+        return match dice.roll(6) {
+            0 => ["0", "1", "-1", "2", "9223372036854775807", "(-9223372036854775807 - 1)"][dice.roll(6)]
+                .to_owned(),
+            1 if !own.is_empty() => own.to_owned(),
+            2 => format!("self.?int.orValue({})", dice.roll(4)),
+            3 => format!("self.?list[?{}].orValue(1)", dice.roll(4)),
+            _ => dice.pick(&leaves).to_owned(),
+        };
+    }
+    match dice.roll(8) {
+        0 => format!("size({})", text(dice, depth - 1)),
+        1 => format!("size({})", list(dice, depth - 1)),
+        2 => format!(
+            "({} ? {} : {})",
+            boolean(dice, depth - 1),
+            int(dice, depth - 1, own),
+            int(dice, depth - 1, own)
+        ),
+        3 => format!("{}.filter(y, y > {})[{}]", list(dice, depth - 1), dice.roll(3), dice.roll(3)),
+        _ => {
+            let op = dice.pick(&["+", "-", "*", "/", "%"]);
+            format!("({} {op} {})", int(dice, depth - 1, own), int(dice, depth - 1, own))
+        }
+    }
+}
+
+fn text(dice: &mut Dice, depth: usize) -> String {
+    let leaves = [
+        "self.text",
+        "self.more",
+        "self.mode",
+        "self.none",
+        "self.my__dash__field",
+        "self.part.t",
+        "self.tags[0]",
+        "self.labels.a",
+    ];
+    if depth == 0 || dice.roll(3) == 0 {
+        return if dice.roll(3) == 0 {
+            format!("{:?}", dice.pick(&TEXTS[..5]))
+        } else {
+            dice.pick(&leaves).to_owned()
+        };
+    }
+    match dice.roll(3) {
+        0 => format!("({} + {})", text(dice, depth - 1), text(dice, depth - 1)),
+        1 => format!("self.?text.orValue({:?})", dice.pick(&TEXTS[..5])),
+        _ => {
+            format!("({} ? {} : {})", boolean(dice, depth - 1), text(dice, depth - 1), text(dice, depth - 1))
+        }
+    }
+}
+
+fn list(dice: &mut Dice, depth: usize) -> String {
+    if depth == 0 || dice.roll(2) == 0 {
+        return ["self.list", "self.?list.orValue([])", "[1, 2]"][dice.roll(3)].to_owned();
+    }
+    match dice.roll(4) {
+        0 => format!("self.list.filter(z, z > {})", int(dice, depth - 1, "z")),
+        1 => format!("self.list.map(z, {})", int(dice, depth - 1, "z")),
+        2 => format!("[{}, {}]", int(dice, depth - 1, ""), int(dice, depth - 1, "")),
+        _ => format!("({} + {})", list(dice, depth - 1), list(dice, depth - 1)),
+    }
+}
+
+fn leaf(dice: &mut Dice) -> String {
+    let fields = [
+        "int",
+        "other",
+        "even",
+        "text",
+        "more",
+        "mode",
+        "flag",
+        "port",
+        "none",
+        "my__dash__field",
+        "part",
+        "list",
+        "tags",
+        "keyed",
+        "map",
+        "labels",
+        "any",
+        "part.x",
+        "part.t",
+        "map.a",
+    ];
+    match dice.roll(14) {
+        12 => {
+            let field = dice.pick(&["part", "tags", "keyed", "list", "map", "labels", "none", "port", "int"]);
+            format!("self.{field} {} self.{field}", dice.pick(&["==", "!="]))
+        }
+        13 => "self.keyed[0] == self.keyed[1]".to_owned(),
+        0 => "self.flag".to_owned(),
+        1 => "self.?flag.orValue(true)".to_owned(),
+        2 => format!("self.port == {}", ["80", "'80'", "0"][dice.roll(3)]),
+        3 => "type(self.port) == int".to_owned(),
+        4 => format!("self.tags == {}", ["['a', 'b']", "['b', 'a']", "[]", "['a']"][dice.roll(4)]),
+        5 => format!("{:?} in self.tags", dice.pick(TEXTS)),
+        6 => format!("self.keyed.exists_one(k, k.name == {:?} && k.size > 0)", dice.pick(&TEXTS[..4])),
+        7 => format!("self.keyed.all(k, has(k.size) || k.name {} 'a')", dice.pick(&["==", "!=", "<", ">="])),
+        8 => format!("self.map.exists(k, self.map[k] > {})", dice.roll(3)),
+        9 => "self.labels.all(k, v, k != v)".to_owned(),
+        10 => format!("{:?} in self.map", dice.pick(TEXTS)),
+        _ => format!("has(self.{})", dice.pick(&fields)),
+    }
+}
+
+fn boolean(dice: &mut Dice, depth: usize) -> String {
+    if depth == 0 {
+        return leaf(dice);
+    }
+    let below = depth - 1;
+    match dice.roll(13) {
+        0 => leaf(dice),
+        1 | 2 => format!("({} && {})", boolean(dice, below), boolean(dice, below)),
+        3 | 4 => format!("({} || {})", boolean(dice, below), boolean(dice, below)),
+        5 => format!("!{}", boolean(dice, below)),
+        6 => format!("({} ? {} : {})", boolean(dice, below), boolean(dice, below), boolean(dice, below)),
+        7 | 8 => {
+            let op = dice.pick(&["<", "<=", ">", ">=", "==", "!="]);
+            format!("({} {op} {})", int(dice, below, ""), int(dice, below, ""))
+        }
+        9 => {
+            let op = dice.pick(&["<", "<=", ">", ">=", "==", "!="]);
+            format!("({} {op} {})", text(dice, below), text(dice, below))
+        }
+        10 => {
+            let function = dice.pick(&["startsWith", "endsWith", "contains"]);
+            format!("{}.{function}({})", text(dice, below), text(dice, below))
+        }
+        11 => {
+            let pattern =
+                dice.pick(&["^a", "b$", "^[a-c]+$", "^a|b$", "(?i)on", ".", "^(a|b)?$", "a{2}", "^[^a]"]);
+            format!("{}.matches('{pattern}')", text(dice, below))
+        }
+        _ => {
+            let (quantifier, of) = (dice.pick(&["all", "exists", "exists_one"]), list(dice, below));
+            format!("{of}.{quantifier}(x, {} > {})", int(dice, below, "x"), int(dice, below, "x"))
+        }
+    }
+}
+
+fn number(dice: &mut Dice) -> Value {
+    match dice.roll(8) {
+        0 => i64::MAX.into(),
+        1 => i64::MIN.into(),
+        other => (i64::try_from(other).expect("small") - 4).into(),
+    }
+}
+
+fn object(dice: &mut Dice) -> Value {
+    let mut spec = Map::new();
+    spec.insert("must".into(), (i64::try_from(dice.roll(16)).expect("small") - 5).into());
+    let mut put = |dice: &mut Dice, name: &str, value: fn(&mut Dice) -> Value| {
+        if dice.roll(3) > 0 {
+            let value = value(dice);
+            spec.insert(name.into(), value);
+        }
+    };
+    fn short(dice: &mut Dice) -> Value {
+        dice.pick(TEXTS).into()
+    }
+    put(dice, "int", number);
+    put(dice, "other", |dice| i64::try_from(dice.roll(5)).expect("small").into());
+    put(dice, "even", |dice| (2 * i64::try_from(dice.roll(5)).expect("small") - 4).into());
+    put(dice, "some", number);
+    put(dice, "text", short);
+    put(dice, "more", |dice| dice.pick(&["", "a", "abc", "cc"]).into());
+    put(dice, "mode", |dice| dice.pick(&["On", "Off", "Auto"]).into());
+    put(dice, "flag", |dice| (dice.roll(2) == 0).into());
+    put(dice, "port", |dice| if dice.roll(2) == 0 { 80.into() } else { "80".into() });
+    put(dice, "none", |dice| if dice.roll(2) == 0 { Value::Null } else { "a".into() });
+    put(dice, "my-field", short);
+    put(dice, "part", |dice| {
+        let mut part = Map::new();
+        if dice.roll(2) == 0 {
+            part.insert("x".into(), number(dice));
+        }
+        if dice.roll(2) == 0 {
+            part.insert("t".into(), short(dice));
+        }
+        part.into()
+    });
+    put(dice, "list", |dice| (0..dice.roll(4)).map(|_| number(dice)).collect::<Vec<_>>().into());
+    put(dice, "tags", |dice| {
+        [json!([]), json!(["a"]), json!(["a", "b"]), json!(["b", "é", "a"])][dice.roll(4)].clone()
+    });
+    put(dice, "keyed", |dice| {
+        [json!([]), json!([{"name": "a", "size": 1}]), json!([{"name": "b"}, {"name": "a", "size": 0}])]
+            [dice.roll(3)]
+        .clone()
+    });
+    put(dice, "map", |dice| {
+        [json!({}), json!({"a": 1}), json!({"b": 0, "a": 3}), json!({"é": 2})][dice.roll(4)].clone()
+    });
+    put(dice, "labels", |dice| {
+        [json!({}), json!({"a": "a"}), json!({"b": "x", "a": "b"})][dice.roll(3)].clone()
+    });
+    json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "x", "namespace": "y"}, "spec": spec})
+}
+
+/// What the random rules are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Of {
+    Creation,
+    Update,
+    Policy,
+}
+
+/// The rule with some of its objects as they were before.
+fn looking_back(dice: &mut Dice, rule: &str) -> String {
+    let mut parts = rule.split("self.");
+    let mut out = parts.next().expect("a part").to_owned();
+    for part in parts {
+        out.push_str(if dice.roll(2) == 0 { "oldSelf." } else { "self." });
+        out.push_str(part);
+    }
+    out
+}
+
+fn side(dice: &mut Dice, of: Of, subject: &Subject) -> Option<(String, Side)> {
+    let rule = boolean(dice, 3);
+    match of {
+        Of::Creation => {
+            let side = Side::definition(&definition(&[&rule]), subject).ok()?;
+            Some((rule, side))
+        }
+        Of::Update => {
+            let rule = looking_back(dice, &rule);
+            let side = Side::definition(&definition(&[&rule]), subject).ok()?;
+            Some((rule, side))
+        }
+        Of::Policy => {
+            let plain = |rule: &str| rule.replace("self.", "object.spec.");
+            let variable = plain(&boolean(dice, 2));
+            let policy = json!({
+                "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+                "metadata": {"name": "random"},
+                "spec": {
+                    "failurePolicy": dice.pick(&["Fail", "Ignore"]),
+                    "matchConstraints": {"resourceRules": [{"apiGroups": ["example.com"], "apiVersions": ["v1"],
+                        "operations": ["CREATE"], "resources": ["things"]}]},
+                    "matchConditions": [{"name": "one", "expression": format!("{} && request.operation == 'CREATE'", plain(&boolean(dice, 2)))},
+                        {"name": "two", "expression": plain(&boolean(dice, 1))}],
+                    "variables": [{"name": "v", "expression": variable}],
+                    "validations": [{"expression": plain(&rule)}, {"expression": "variables.v || object.spec.flag"}],
+                },
+            });
+            let side = Side::policy(&policy, subject).ok()?;
+            Some((policy.to_string(), side))
+        }
+    }
+}
+
+/// Of pairs of a rule and an object, how many were compared, and the first that differ.
+fn compare(solver: &mut Program, of: Of, rules: usize, objects: usize) -> (usize, usize, Vec<String>) {
+    let subject = Subject::new(&definition(&[]), None).expect("a definition");
+    let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
+    let (mut compared, mut undecided, mut wrong) = (0, 0, Vec::new());
+    for _ in 0..rules {
+        let Some((rule, side)) = side(&mut dice, of, &subject) else { continue };
+        let settled = |dice: &mut Dice| subject.settled(&object(dice));
+        let requests: Vec<(Value, Option<Value>)> = (0..objects)
+            .filter_map(|_| {
+                let new = settled(&mut dice)?;
+                Some(if of == Of::Update { (new, Some(settled(&mut dice)?)) } else { (new, None) })
+            })
+            .collect();
+        let script = match agreement(&subject, &side, &requests, 3) {
+            Ok(script) => script,
+            Err(_) => {
+                undecided += 1;
+                continue;
+            }
+        };
+        let printed = solver.ask(&script).expect("an answer");
+        let answers: Vec<&str> = printed.lines().collect();
+        assert_eq!(answers.len(), requests.len() * 3, "{rule}\n{printed}");
+        for ((new, old), answers) in requests.iter().zip(answers.chunks(3)) {
+            let said = side.said(&subject, new, old.as_ref());
+            let told = |yes: bool| if yes { "sat" } else { "unsat" };
+            compared += 1;
+            if answers != ["sat", told(said.denied), told(said.failed)] {
+                wrong.push(format!("{rule}\n    {new}\n    {old:?}\n    {answers:?} {said:?}"));
+            }
+        }
+    }
+    (compared, undecided, wrong)
+}
+
+fn agrees(of: Of, rules: usize, objects: usize) {
+    for mut solver in Program::installed().into_iter().take(1) {
+        let (compared, undecided, wrong) = compare(&mut solver, of, rules, objects);
+        println!("{of:?}: {compared} pairs, {} differ; {undecided} rules are undecided", wrong.len());
+        assert!(
+            wrong.is_empty(),
+            "{} of {compared} differ:\n{}",
+            wrong.len(),
+            wrong[..wrong.len().min(8)].join("\n")
+        );
+        assert!(compared > rules, "{compared} were compared");
+    }
+}
+
+#[test]
+fn terms_and_the_engine_agree_on_creations() {
+    agrees(Of::Creation, 80, 20);
+}
+
+#[test]
+fn terms_and_the_engine_agree_on_updates() {
+    agrees(Of::Update, 60, 20);
+}
+
+#[test]
+fn terms_and_the_engine_agree_on_policies() {
+    agrees(Of::Policy, 60, 20);
+}
+
+/// `cargo test -p admit-analysis --test analysis a_hundred_thousand -- --ignored --nocapture`.
+#[test]
+#[ignore = "takes many minutes"]
+fn a_hundred_thousand_pairs_agree() {
+    for of in [Of::Creation, Of::Update, Of::Policy] {
+        agrees(of, 2_400, 30);
+    }
+}

@@ -1,0 +1,6 @@
+//! Claims about all objects: the encoding against the engine, the solvers against each other, and claims known by hand.
+
+mod agreement;
+mod share;
+mod solvers;
+mod table;

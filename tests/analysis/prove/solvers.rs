@@ -1,0 +1,54 @@
+//! Solvers of this machine, as processes.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use admit_analysis::prove::{Solver, SolverError};
+use testing::{Need, skip};
+
+/// A solver by its program and arguments; it ends by itself after a while.
+pub(super) struct Program(&'static [&'static str]);
+
+pub(super) const Z3: &[&str] = &["z3", "-in", "-T:20"];
+pub(super) const CVC5: &[&str] =
+    &["cvc5", "--lang=smt2", "--incremental", "--strings-exp", "--tlimit-per=4000"];
+
+impl Program {
+    /// Those that are installed; of the others it is said that they were not asked.
+    pub(super) fn installed() -> Vec<Self> {
+        let all = [(Need::Z3, Z3), (Need::Cvc5, CVC5)];
+        let is_there = |(need, command): &(Need, &'static [&'static str])| {
+            let name = command.first().copied().unwrap_or_default();
+            let runs = Command::new(name).arg("--version").output();
+            let runs = runs.is_ok_and(|output| output.status.success());
+            if !runs {
+                skip(*need, &format!("there is no {name}"));
+            }
+            runs
+        };
+        all.into_iter().filter(is_there).map(|(_, command)| Self(command)).collect()
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.0.first().copied().unwrap_or_default()
+    }
+}
+
+impl Solver for Program {
+    fn ask(&mut self, script: &str) -> Result<String, SolverError> {
+        let broken = |error: std::io::Error| SolverError::Broken(error.to_string());
+        let (program, args) = self.0.split_first().expect("a program");
+        let mut child = Command::new(program)
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(broken)?;
+        let mut input = child.stdin.take().expect("piped");
+        let script = script.to_owned();
+        let writer = std::thread::spawn(move || input.write_all(script.as_bytes()));
+        let output = child.wait_with_output().map_err(broken)?;
+        let _ = writer.join();
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}

@@ -1,0 +1,133 @@
+//! Claims about rules whose answers are known by hand.
+
+use admit_analysis::prove::{Inquiry, Question, Side, Solver, SolverError, Subject, Unconfirmed, Verdict};
+use serde_json::{Value, json};
+
+use super::solvers::Program;
+
+/// A definition with a field of each kind, and rules of its `spec`.
+pub(super) fn definition(rules: &[&str]) -> Value {
+    let mut definition: Value =
+        serde_json::from_str(include_str!("../data/prove/things.json")).expect("a definition");
+    let spec = definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema/properties/spec");
+    let rules: Vec<Value> = rules.iter().map(|rule| json!({"rule": rule})).collect();
+    spec.expect("a spec")["x-kubernetes-validations"] = rules.into();
+    definition
+}
+
+fn ask(
+    question: Question,
+    left: &[&str],
+    right: Option<&[&str]>,
+    that: Option<&str>,
+) -> Vec<(String, Verdict)> {
+    let subject = Subject::new(&definition(&[]), None).expect("a definition");
+    let left = Side::definition(&definition(left), &subject).expect("rules");
+    let right = right.map(|right| Side::definition(&definition(right), &subject).expect("rules"));
+    let inquiry = Inquiry { question, subject: &subject, left: &left, right: right.as_ref(), that, items: 3 };
+    let decide = |mut solver: Program| {
+        let verdict = inquiry.decide(Some(&mut solver), &|| false).expect("confirmed");
+        (solver.name().to_owned(), verdict)
+    };
+    Program::installed().into_iter().map(decide).collect()
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Answer {
+    Holds,
+    UpTo,
+    Refuted,
+    Undecided,
+}
+
+fn answer(verdict: &Verdict) -> Answer {
+    match verdict {
+        Verdict::Holds { up_to: None } => Answer::Holds,
+        Verdict::Holds { up_to: Some(_) } => Answer::UpTo,
+        Verdict::Refuted(_) => Answer::Refuted,
+        Verdict::Undecided(_) => Answer::Undecided,
+    }
+}
+
+/// Every row, by every solver, with its known answer.
+#[test]
+fn answers_known_by_hand_are_given() {
+    let rows = include_str!("../data/prove/pairs.tsv");
+    let (mut wrong, mut silent, mut total) = (Vec::new(), 0, 0);
+    for row in rows.lines().filter(|row| !row.is_empty() && !row.starts_with('#')) {
+        let cells: Vec<&str> = row.split('\t').collect();
+        let (question, expected, left) = (cells[0], cells[1], cells[2]);
+        let right = cells.get(3).copied().filter(|right| !right.is_empty());
+        let that = cells.get(4).copied();
+        let question = match question {
+            "equivalent" => Question::Equivalent,
+            "implies" => Question::Implies,
+            "never-denies" => Question::NeverDenies,
+            "always-denies" => Question::AlwaysDenies,
+            "no-errors" => Question::NoErrors,
+            other => panic!("{other}"),
+        };
+        let expected = match expected {
+            "holds" => Answer::Holds,
+            "up-to" => Answer::UpTo,
+            "refuted" => Answer::Refuted,
+            "undecided" => Answer::Undecided,
+            other => panic!("{other}"),
+        };
+        total += 1;
+        for (solver, verdict) in ask(question, &[left], right.as_ref().map(std::slice::from_ref), that) {
+            let gave_up = matches!(&verdict, Verdict::Undecided(why) if why.iter().any(|one| one.what.contains("the solver")));
+            if gave_up && solver == "cvc5" {
+                silent += 1;
+                continue;
+            }
+            if answer(&verdict) != expected {
+                wrong.push(format!("{solver}: {row}\n    {verdict:?}"));
+            }
+        }
+    }
+    println!("{total} rows; cvc5 gave no answer in time to {silent} of them");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// A solver that finds whatever it is asked for.
+struct Liar;
+
+impl Solver for Liar {
+    fn ask(&mut self, _: &str) -> Result<String, SolverError> {
+        Ok("sat\n(error \"no values\")\nsat\n".to_owned())
+    }
+}
+
+fn decided(question: Question, rule: &str, solver: Option<&mut dyn Solver>) -> Result<Verdict, Unconfirmed> {
+    let subject = Subject::new(&definition(&[]), None).expect("a definition");
+    let left = Side::definition(&definition(&[rule]), &subject).expect("rules");
+    let inquiry = Inquiry { question, subject: &subject, left: &left, right: None, that: None, items: 3 };
+    inquiry.decide(solver, &|| false)
+}
+
+#[test]
+fn what_the_engine_does_not_confirm_is_no_counterexample() {
+    let verdict = decided(Question::NeverDenies, "self.must < 100", Some(&mut Liar));
+    assert!(verdict.is_err(), "{verdict:?}");
+}
+
+#[test]
+fn a_counterexample_is_small() {
+    for mut solver in Program::installed() {
+        let rule = "!has(self.list) || self.list.exists(x, x > 1000) || size(self.list) < 2";
+        let verdict = decided(Question::NeverDenies, rule, Some(&mut solver)).expect("confirmed");
+        let Verdict::Refuted(found) = verdict else { panic!("{verdict:?}") };
+        let expected = json!({"must": 0, "some": 0, "list": [0, 0]});
+        assert_eq!(found.object["spec"], expected, "{}", solver.name());
+    }
+}
+
+#[test]
+fn without_a_solver_a_claim_may_be_refuted_and_is_never_proved() {
+    let refuted = decided(Question::NeverDenies, "self.must < 10", None).expect("confirmed");
+    assert!(matches!(&refuted, Verdict::Refuted(found) if found.object["spec"]["must"] == 10), "{refuted:?}");
+    let open = decided(Question::NeverDenies, "self.must < 11", None).expect("nothing to confirm");
+    let Verdict::Undecided(why) = open else { panic!("{open:?}") };
+    assert!(why[0].what.starts_with("no solver; none of "), "{why:?}");
+}
