@@ -4,6 +4,8 @@
 mod class;
 mod escape;
 mod parse;
+mod sets;
+mod text;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -164,12 +166,12 @@ impl Unbuilt {
     fn told(self, pattern: &str) -> EvalError {
         match self {
             Self::Invalid(error) => error,
-            Self::TooLarge => refusal(parse::Error::too_large(pattern)),
+            Self::TooLarge => refusal(text::Error::too_large(pattern)),
         }
     }
 }
 
-fn refusal(error: parse::Error<'_>) -> EvalError {
+fn refusal(error: text::Error<'_>) -> EvalError {
     EvalError::other(format!("error parsing regexp: {error}"))
 }
 
