@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use rustls::pki_types::pem::PemObject as _;
+use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::RootCertStore;
 
 use super::is_about_issuer;
 
@@ -67,8 +67,8 @@ pub fn client_verifier(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>
 
 #[cfg(test)]
 mod tests {
-    use rustls::pki_types::UnixTime;
     use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+    use rustls::pki_types::UnixTime;
 
     use super::*;
 

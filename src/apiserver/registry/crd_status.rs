@@ -7,7 +7,7 @@ use admit_policy::crd::{Approval, Definition};
 use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 
-use super::crds::{condition, set_condition};
+use super::crd_conditions::{condition, set_condition};
 use crate::clock::Clock;
 
 /// The definition with the status that a server gives it beside `all`, the definitions of every group, itself among them.

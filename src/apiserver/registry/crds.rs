@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::crd_conditions::{condition, set_condition};
 use super::garbage_collector::AT_ONCE;
+use super::kinds::definition::{CLEANUP, storage_version};
 use super::{Registry, from_files};
 use crate::call::{Call, DeleteOptions, WriteOptions};
-use crate::clock::Clock;
 use crate::conversion::{Counts, Webhook};
 use crate::discovery::compare_versions;
 use crate::identity::Identity;
@@ -15,92 +16,11 @@ use crate::managed_fields::schema::Schema;
 use crate::object;
 use crate::resources::{PrinterColumn, ResourceInfo, Scope, Subresource};
 use crate::served::{CustomKind, CustomVersion, ScalePaths, Served};
-use crate::status::Causes;
 use crate::store::{Expect, Kept, Stored};
 
-/// Holds a definition until its objects are gone.
-const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 const STORAGE_KEY: &str = "apiextensions.k8s.io/customresourcedefinitions";
 /// Verbs of custom resources, in the order in which discovery lists them.
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-
-/// A definition without a status is not served yet.
-pub(super) fn prepare_create(definition: &mut Value) {
-    let stored = storage_version(definition);
-    definition["status"] = json!({
-        "conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": [stored]
-    });
-}
-
-pub(super) fn prepare_update(definition: &mut Value, old: &Value) {
-    let mut stored =
-        old.pointer("/status/storedVersions").and_then(Value::as_array).cloned().unwrap_or_default();
-    let version = Value::from(storage_version(definition));
-    if !stored.contains(&version) {
-        stored.push(version);
-        definition["status"]["storedVersions"] = Value::Array(stored);
-    }
-}
-
-fn storage_version(definition: &Value) -> String {
-    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-    let storage = versions.into_iter().flatten().find(|version| version["storage"] == true);
-    storage.and_then(|version| version["name"].as_str()).unwrap_or_default().to_owned()
-}
-
-/// A definition stays, visibly, until its objects are gone.
-pub(super) fn mark_deleted(definition: &mut Value, clock: &Clock) {
-    object::set_meta(definition, "deletionTimestamp", Some(clock.stamp().into()));
-    let mut finalizers: Vec<String> = object::finalizers(definition).into_iter().map(str::to_owned).collect();
-    if !finalizers.iter().any(|finalizer| finalizer == CLEANUP) {
-        finalizers.push(CLEANUP.to_owned());
-    }
-    object::set_meta(definition, "finalizers", Some(json!(finalizers)));
-    set_condition(
-        definition,
-        clock,
-        "Terminating",
-        "True",
-        "InstanceDeletionPending",
-        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
-    );
-}
-
-/// What is wrong with a definition, or with its change.
-pub(super) fn validate(definition: &Value, old: Option<&Value>) -> Causes {
-    crate::served::definition_causes(definition, old)
-}
-
-pub(super) fn condition<'v>(definition: &'v Value, kind: &str) -> Option<&'v str> {
-    let conditions = definition.pointer("/status/conditions")?.as_array()?;
-    conditions.iter().find(|condition| condition["type"] == kind)?.get("status")?.as_str()
-}
-
-pub(super) fn set_condition(
-    definition: &mut Value,
-    clock: &Clock,
-    kind: &str,
-    status: &str,
-    reason: &str,
-    message: &str,
-) {
-    let conditions = &mut definition["status"]["conditions"];
-    if !conditions.is_array() {
-        *conditions = json!([]);
-    }
-    let Some(conditions) = conditions.as_array_mut() else { return };
-    let current = conditions.iter_mut().find(|condition| condition["type"] == kind);
-    // The time of the last transition is that of the last change of the status.
-    let since = current.as_ref().filter(|current| current["status"] == status);
-    let since = since.map_or_else(|| clock.stamp().into(), |current| current["lastTransitionTime"].clone());
-    let entry = json!({
-        "type": kind, "status": status, "lastTransitionTime": since, "reason": reason, "message": message
-    });
-    match current {
-        Some(current) => *current = entry,
-        None => conditions.push(entry),
-    }
-}
 
 impl Registry {
     /// What follows from a write: definitions are established, or ended, and served.

@@ -13,6 +13,7 @@ mod bootstrap_policy;
 mod bootstrap_priorities;
 mod builtin_kinds;
 mod continue_token;
+mod crd_conditions;
 mod crd_status;
 mod crds;
 mod create;
@@ -37,6 +38,7 @@ mod update;
 mod updated_object;
 mod watch;
 mod webhook_conversion;
+mod written;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -44,7 +46,7 @@ use serde_json::Value;
 
 pub use allotments::{ServiceNetwork, ServiceRange, ServiceRangeError};
 pub use builtin_kinds::BuiltinKinds;
-pub(crate) use create::belongs_to_path;
+pub(crate) use written::belongs_to_path;
 pub use from_files::FromFile;
 pub(crate) use patch::PatchFormat;
 pub(crate) use watch::{Told, WatchEvent, Watching};

@@ -9,16 +9,17 @@ use admit_policy::patch::{Replacing, patched, text_len};
 use json_patch::PatchOperation;
 use serde_json::{Map, Value};
 
-use super::create::belongs_to_path;
 use super::field_ownership::Ownership;
 use super::update::{Change, named};
+use super::written::belongs_to_path;
 use super::{Answer, Registry};
 use crate::builtin::decode::decode;
 use crate::builtin::{restore, tables};
 use crate::call::{Call, FieldValidation, WriteOptions};
 use crate::codec::{self, Unread, recheck};
 use crate::object;
-use crate::patch::strategic::{self, PatchError};
+use crate::patch::merge_key::PatchError;
+use crate::patch::strategic;
 use crate::patch::touched;
 use crate::status::{Cause, Refusal, shown};
 

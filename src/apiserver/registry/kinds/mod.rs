@@ -1,6 +1,7 @@
 //! Behaviour of single kinds: defaults, fields that the server sets at creation, immutable fields, deletion.
 
 mod defaults;
+pub(super) mod definition;
 mod fixed_defaults;
 mod namespace;
 mod repeated_validation;
@@ -11,7 +12,6 @@ use std::collections::HashSet;
 use admit_policy::crd::Definition;
 use serde_json::Value;
 
-use super::create::has_generation;
 use crate::call::Call;
 use crate::kinds::shared::pod_spec;
 use crate::kinds::{Reading, Request, Strategy, strategy};
@@ -50,6 +50,37 @@ pub(super) fn created_by_update(info: &ResourceInfo) -> bool {
             | ("node.k8s.io", "RuntimeClass")
             | ("rbac.authorization.k8s.io", _)
     )
+}
+
+/// Whether objects of this kind count the changes of their specification.
+pub(super) fn has_generation(info: &ResourceInfo) -> bool {
+    const COUNTED: [&str; 24] = [
+        "pods",
+        "replicationcontrollers",
+        "jobs",
+        "cronjobs",
+        "deployments",
+        "replicasets",
+        "statefulsets",
+        "daemonsets",
+        "poddisruptionbudgets",
+        "customresourcedefinitions",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "validatingwebhookconfigurations",
+        "mutatingwebhookconfigurations",
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        "networkpolicies",
+        "ingresses",
+        "ingressclasses",
+        "endpointslices",
+        "flowschemas",
+        "prioritylevelconfigurations",
+        "resourceslices",
+        "podtemplates",
+    ];
+    !info.builtin || COUNTED.contains(&info.plural.as_str())
 }
 
 /// Whether PUT has to name the resourceVersion that it replaces.
@@ -153,7 +184,7 @@ pub(super) fn prepare_create(call: &Call, object: &mut Value) {
     }
     match id(&call.info) {
         ("", "Namespace") => namespace::prepare_create(object),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => super::crds::prepare_create(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::prepare_create(object),
         _ => {}
     }
 }
@@ -174,7 +205,7 @@ pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
     match id(&call.info) {
         ("", "Namespace") => namespace::prepare_update(call, object, old),
         ("apiextensions.k8s.io", "CustomResourceDefinition") if call.subresource.is_none() => {
-            super::crds::prepare_update(object, old);
+            definition::prepare_update(object, old);
         }
         _ => {}
     }
@@ -235,7 +266,7 @@ fn causes(call: &Call, object: &Value, old: Option<&Value>) -> Causes {
             add_new(&mut causes, crate::admission::validate_policy(kind, object, old));
         }
         (("apiextensions.k8s.io", "CustomResourceDefinition"), old) if call.subresource.is_none() => {
-            add_new(&mut causes, super::crds::validate(object, old));
+            add_new(&mut causes, definition::validate(object, old));
         }
         _ => {}
     }
@@ -333,7 +364,7 @@ pub(super) fn mark_deleted(call: &Call, object: &mut Value) -> bool {
     match id(&call.info) {
         ("", "Namespace") => namespace::mark_deleted(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-            super::crds::mark_deleted(object, &call.clock);
+            definition::mark_deleted(object, &call.clock);
             return true;
         }
         _ => {}
