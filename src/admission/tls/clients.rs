@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{CertificateError, Error, RootCertStore};

@@ -46,10 +46,10 @@ use serde_json::Value;
 
 pub use allotments::{ServiceNetwork, ServiceRange, ServiceRangeError};
 pub use builtin_kinds::BuiltinKinds;
-pub(crate) use written::belongs_to_path;
 pub use from_files::FromFile;
 pub(crate) use patch::PatchFormat;
 pub(crate) use watch::{Told, WatchEvent, Watching};
+pub(crate) use written::belongs_to_path;
 
 use self::accounts::Accounts;
 use self::allotments::Allotments;

@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::held::Store;
-use crate::cli::controllers;
+use crate::cli::client;
 use crate::cli::process::Fault;
 use crate::cli::progress::Progress;
 
@@ -60,8 +60,7 @@ pub(super) fn read(kubeconfig: &Path, context: Option<&str>, set: &PolicySet) ->
         .build()
         .map_err(|error| Fault::internal(format!("cannot start the runtime: {error}")))?;
     runtime.block_on(async {
-        let client =
-            controllers::client_of_context(kubeconfig.to_owned(), context.map(ToOwned::to_owned)).await?;
+        let client = client::client_of_context(kubeconfig.to_owned(), context.map(ToOwned::to_owned)).await?;
         let mut live =
             Live { objects: Store::new(), beside: Store::new(), definitions: Vec::new(), unread: Vec::new() };
         let resources = live.resources(&client, set).await?;

@@ -21,6 +21,7 @@ use super::instance::{Errands, Exit, Instance, StartError, Stop};
 use super::limits;
 use super::pod_status::{Health, Place};
 use super::probes::{self, Checks};
+use super::restart_policy::Policy;
 use super::service_account;
 use super::termination_message::TerminationMessage;
 use super::volumes::Volumes;
@@ -37,37 +38,6 @@ const MISSING: Duration = Duration::from_secs(2);
 const KILLED: i32 = 137;
 /// What a container runtime answers for a program that cannot be started.
 const NO_START: i32 = 128;
-
-/// Whether an ended container is started again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Policy {
-    Always,
-    OnFailure,
-    Never,
-}
-
-impl Policy {
-    pub(super) fn of_pod(policy: Option<&str>) -> Self {
-        match policy {
-            Some("Never") => Self::Never,
-            Some("OnFailure") => Self::OnFailure,
-            _ => Self::Always,
-        }
-    }
-
-    /// Init containers run until they succeed, where the Pod's containers run for ever.
-    pub(super) fn of_init(self) -> Self {
-        if self == Self::Always { Self::OnFailure } else { self }
-    }
-
-    pub(super) fn starts_again(self, code: i32) -> bool {
-        match self {
-            Self::Always => true,
-            Self::OnFailure => code != 0,
-            Self::Never => false,
-        }
-    }
-}
 
 pub(super) struct Run<'a> {
     pub(super) worker: &'a Worker<'a>,

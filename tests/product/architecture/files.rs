@@ -99,7 +99,8 @@ fn circles(sources: &Sources) -> Vec<Circle> {
             let files: BTreeSet<&String> = below.iter().filter(back).copied().collect();
             if files.len() > 1 && done.insert(files.clone()) {
                 let within = |file: &String| {
-                    let used = uses.get(file).into_iter().flatten().filter(|(other, _)| files.contains(other));
+                    let used =
+                        uses.get(file).into_iter().flatten().filter(|(other, _)| files.contains(other));
                     (file.clone(), used.map(|(other, names)| (other.clone(), names.clone())).collect())
                 };
                 all.push(Circle(files.iter().map(|file| within(file)).collect()));

@@ -49,7 +49,8 @@ impl Sources {
     /// Sources of the package `x` that a test makes up.
     #[cfg(test)]
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
-        let file = |(path, text): &(&str, &str)| SourceFile { path: (*path).to_owned(), text: (*text).to_owned() };
+        let file =
+            |(path, text): &(&str, &str)| SourceFile { path: (*path).to_owned(), text: (*text).to_owned() };
         Self { files: files.iter().map(file).collect(), packages: ["x".to_owned()].into() }
     }
 
