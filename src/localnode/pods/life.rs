@@ -11,13 +11,13 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::super::events::Note;
-use super::container::Run;
 use super::instance::Stop;
 use super::pod_status::{Place, PodState};
 use super::restart_policy::Policy;
+use super::run::Run;
 use super::schedule::{Taken, schedule};
 use super::worker::{Worker, hasten};
-use super::{Context, News, limits, volumes};
+use super::{Context, News, ignored, limits};
 
 /// Runs a Pod to its end.
 pub(super) async fn live(context: Arc<Context>, mut news: News) {
@@ -44,7 +44,7 @@ impl Worker<'_> {
     async fn run(&self, news: &mut News) {
         self.step(|_, _| {}).await;
         let groups = &self.context.groups;
-        let ignored = volumes::ignored(&self.pod, groups);
+        let ignored = ignored::ignored(&self.pod, groups);
         if !ignored.is_empty() {
             let mut text = format!("not acted upon on this machine: {}", ignored.join(", "));
             if limits::are_missed(&self.pod, groups) {
