@@ -1,24 +1,92 @@
-//! Error messages for clients that cannot be created, without the contents of the kubeconfig: YAML parsers quote the
-//! lines around a mistake, and the line above may be the token.
+//! Clients of clusters, as kubeconfigs say. Errors show nothing of what these hold: YAML parsers quote the lines around a
+//! mistake, and the line above may be the token.
 
 use std::fmt::Display;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
+
+use super::process::Fault;
+use crate::controllers::kit::client::straight;
 use crate::telemetry::{Outside, Secrets};
 
 /// Fields of a kubeconfig whose values are secrets.
 const SECRET: [&str; 3] = ["token", "password", "client-key-data"];
 
+/// A client as `kubeconfig` says, or as kubectl and Pods find one out.
+pub(super) async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Fault> {
+    client_with(config(kubeconfig).await?)
+}
+
+/// The same for the cluster and user of a context of the kubeconfig, or of its current one.
+pub(super) async fn client_of_context(kubeconfig: PathBuf, context: Option<String>) -> Result<Client, Fault> {
+    let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
+    client_with(config_with(Some(kubeconfig), options).await?)
+}
+
+pub(super) fn client_with(config: Config) -> Result<Client, Fault> {
+    Client::try_from(config).map_err(|error| no_client(&error))
+}
+
+pub(super) fn no_client(error: &kube::Error) -> Fault {
+    Fault::usage(format!("cannot make a client: {error}"))
+}
+
+pub(super) async fn config(kubeconfig: Option<PathBuf>) -> Result<Config, Fault> {
+    config_with(kubeconfig, KubeConfigOptions::default()).await
+}
+
+async fn config_with(kubeconfig: Option<PathBuf>, options: KubeConfigOptions) -> Result<Config, Fault> {
+    // The file may be a pipe, and name further files and programs to run; others do not wait for any of them.
+    let runtime = Handle::current();
+    let making = spawn_blocking(move || runtime.block_on(config_of(kubeconfig, &options)));
+    making.await.map_err(Fault::internal)?
+}
+
+async fn config_of(kubeconfig: Option<PathBuf>, options: &KubeConfigOptions) -> Result<Config, Fault> {
+    let Some(path) = kubeconfig else {
+        let none = |error: &dyn std::fmt::Display| {
+            let error = none_found(error);
+            Fault::usage(format!("no cluster is configured: {error}; name a kubeconfig with --kubeconfig"))
+        };
+        let config = Config::infer().await.map_err(|error| none(&error))?;
+        return straight(config).map_err(|error| none(&error));
+    };
+    let unusable = |error: &dyn std::fmt::Display| {
+        let error = unreadable(&path, error);
+        let (path, remedy) = (path.display(), "mend it, or name another with --kubeconfig");
+        Fault::usage(format!("cannot use the kubeconfig `{path}`: {error}; {remedy}"))
+    };
+    let file = Kubeconfig::read_from(&path).map_err(|error| unusable(&error))?;
+    let config = Config::from_custom_kubeconfig(file, options).await.map_err(|error| unusable(&error))?;
+    let config = straight(config).map_err(|error| unusable(&error))?;
+    // What is wrong with keys and certificates shows when they are used; the file is named then.
+    Client::try_from(config.clone()).map_err(|error| unusable(&error))?;
+    Ok(config)
+}
+
+/// A client of the cluster that this Pod runs in, whatever kubeconfig is lying about.
+pub(super) fn client_in_cluster() -> Result<Client, Fault> {
+    let outside = |error: &dyn std::fmt::Display| {
+        Fault::usage(format!("no Pod of a cluster: {error}; name a kubeconfig with --kubeconfig"))
+    };
+    let config = Config::incluster().map_err(|error| outside(&error))?;
+    Client::try_from(config).map_err(|error| outside(&error))
+}
+
 /// The error about the kubeconfig at `path`: its first line, since the rest is a quotation.
-pub(super) fn unusable(path: &Path, error: &dyn Display) -> Outside {
+fn unreadable(path: &Path, error: &dyn Display) -> Outside {
     // What is no file has nothing to hide, and may never end.
     let text = if path.is_file() { fs::read_to_string(path).unwrap_or_default() } else { String::new() };
     first_line(error, &Secrets::of(secrets(&text)))
 }
 
 /// The error of a client that was looked for in several places.
-pub(super) fn none(error: &dyn Display) -> Outside {
+fn none_found(error: &dyn Display) -> Outside {
     first_line(error, &Secrets::default())
 }
 
@@ -50,8 +118,8 @@ mod tests {
         fs::write(&path, text).unwrap();
         let error =
             "line 4: invalid type: string \"CANARYTOKEN\", expected CANARY-4711\n  |\n4 | token: CANARYTOKEN";
-        let told = unusable(&path, &error).into_string();
+        let told = unreadable(&path, &error).into_string();
         assert_eq!(told, "line 4: invalid type: string \"[redacted]\", expected [redacted]");
-        assert_eq!(none(&"one\ntwo").as_str(), "one");
+        assert_eq!(none_found(&"one\ntwo").as_str(), "one");
     }
 }

@@ -7,14 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use tokio::net::TcpListener;
-use tokio::runtime::Handle;
-use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
+use super::client::{client_with, config, no_client};
 use super::controller_selection::{self, ControllerArgs, Told};
 use super::cyndi::CyndiArgs;
 use super::datagather_flags::{DataGatherArgs, RoundArgs};
@@ -24,7 +21,6 @@ use super::observability_flags::ObservabilityArgs;
 use super::process::{self, Fault, GRACE, Threads};
 use super::value_parsers::{address, label};
 use crate::admission::{self, Port, Shutdown};
-use crate::controllers::kit::client::straight;
 use crate::controllers::kit::lease::Election;
 use crate::controllers::kit::manager::Manager;
 use crate::controllers::kit::observe::Observed;
@@ -144,65 +140,4 @@ async fn run(
 fn identity() -> String {
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "admit".to_owned());
     format!("{host}_{}", uuid::Uuid::new_v4())
-}
-
-/// A client as `kubeconfig` says, or as kubectl and Pods find one out.
-pub(super) async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Fault> {
-    client_with(config(kubeconfig).await?)
-}
-
-/// The same for the cluster and user of a context of the kubeconfig, or of its current one.
-pub(super) async fn client_of_context(kubeconfig: PathBuf, context: Option<String>) -> Result<Client, Fault> {
-    let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
-    client_with(config_with(Some(kubeconfig), options).await?)
-}
-
-fn client_with(config: Config) -> Result<Client, Fault> {
-    Client::try_from(config).map_err(|error| no_client(&error))
-}
-
-fn no_client(error: &kube::Error) -> Fault {
-    Fault::usage(format!("cannot make a client: {error}"))
-}
-
-async fn config(kubeconfig: Option<PathBuf>) -> Result<Config, Fault> {
-    config_with(kubeconfig, KubeConfigOptions::default()).await
-}
-
-async fn config_with(kubeconfig: Option<PathBuf>, options: KubeConfigOptions) -> Result<Config, Fault> {
-    // The file may be a pipe, and name further files and programs to run; others do not wait for any of them.
-    let runtime = Handle::current();
-    let making = spawn_blocking(move || runtime.block_on(config_of(kubeconfig, &options)));
-    making.await.map_err(Fault::internal)?
-}
-
-async fn config_of(kubeconfig: Option<PathBuf>, options: &KubeConfigOptions) -> Result<Config, Fault> {
-    let Some(path) = kubeconfig else {
-        let none = |error: &dyn std::fmt::Display| {
-            let error = super::client::none(error);
-            Fault::usage(format!("no cluster is configured: {error}; name a kubeconfig with --kubeconfig"))
-        };
-        let config = Config::infer().await.map_err(|error| none(&error))?;
-        return straight(config).map_err(|error| none(&error));
-    };
-    let unusable = |error: &dyn std::fmt::Display| {
-        let error = super::client::unusable(&path, error);
-        let (path, remedy) = (path.display(), "mend it, or name another with --kubeconfig");
-        Fault::usage(format!("cannot use the kubeconfig `{path}`: {error}; {remedy}"))
-    };
-    let file = Kubeconfig::read_from(&path).map_err(|error| unusable(&error))?;
-    let config = Config::from_custom_kubeconfig(file, options).await.map_err(|error| unusable(&error))?;
-    let config = straight(config).map_err(|error| unusable(&error))?;
-    // What is wrong with keys and certificates shows when they are used; the file is named then.
-    Client::try_from(config.clone()).map_err(|error| unusable(&error))?;
-    Ok(config)
-}
-
-/// A client of the cluster that this Pod runs in, whatever kubeconfig is lying about.
-pub(super) fn client_in_cluster() -> Result<Client, Fault> {
-    let outside = |error: &dyn std::fmt::Display| {
-        Fault::usage(format!("no Pod of a cluster: {error}; name a kubeconfig with --kubeconfig"))
-    };
-    let config = Config::incluster().map_err(|error| outside(&error))?;
-    Client::try_from(config).map_err(|error| outside(&error))
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
-use super::controllers::client;
+use super::client::client;
 use super::process::{self, Fault, GRACE, Threads};
 use super::render::{self, Output};
 use super::value_parsers::{label, object};

@@ -6,7 +6,7 @@ use clap::Args;
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
-use super::controllers::client;
+use super::client::client;
 use super::datagather_flags::DataGatherArgs;
 use super::process::{self, Fault, GRACE, Threads};
 use super::value_parsers::name;

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use admit_analysis::releases::facts::{Unknown, unknown_of};
-use admit_analysis::releases::{FileReport, Found, Release, Releases, groups, judge, not_served};
+use admit_analysis::releases::{Found, Releases, groups, judge, not_served};
 use admit_policy::lint::{Finding, Severity};
 use admit_policy::manifest::{self, Document};
 use admit_policy::release;
 use clap::Args;
 
 use super::process::Fault;
-use super::render::releases::{self as drawing, told};
+use super::render::releases::{self as drawing, Asked, Run, told};
 use super::{Exit, load, render};
 
 /// The releases that a command is asked about.
@@ -33,13 +33,6 @@ pub(super) const TAKEN: [(&str, &str); 2] = [
     ("release-unchecked", "A release does not check the format."),
 ];
 
-/// What releases say of files, and what is not known of them.
-#[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) files: Vec<FileReport>,
-    pub(super) unknown: Vec<&'static Unknown>,
-}
-
 /// What the releases say of the documents: as findings, and by file.
 pub(super) fn findings(documents: &[Document], releases: &Releases) -> (Vec<Finding>, Asked) {
     let report = judge(documents, releases);
@@ -57,15 +50,6 @@ fn finding(found: &Found) -> Finding {
         help = format!("{help}; {}", found.because);
     }
     Finding { code, severity, mistake: found.error.clone(), help }
-}
-
-/// What a command comes to in releases that agree.
-#[derive(Debug)]
-pub(super) struct Run {
-    pub(super) releases: Vec<Release>,
-    pub(super) exit: Exit,
-    /// What the command writes, or why it cannot be run there.
-    pub(super) outcome: Result<String, String>,
 }
 
 /// Runs a command once for each group of releases that agree about the definitions at `paths`, and writes what it comes to.

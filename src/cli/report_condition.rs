@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::Exit;
-use super::controllers::client;
+use super::client::client;
 use super::process::{self, Fault, GRACE, Threads};
 use super::render;
 use super::value_parsers::{label, name};

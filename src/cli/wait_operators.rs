@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
-use super::controllers::client;
+use super::client::client;
 use super::process::{self, Fault, GRACE, Threads};
 use super::render::{self, Output};
 use super::value_parsers::duration;

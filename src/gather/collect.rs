@@ -2,49 +2,16 @@
 //! own and never touches the others.
 
 use std::num::NonZeroUsize;
-use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
-use tokio::time::{Instant, timeout_at};
-use tracing::{info, warn};
 
-use super::gatherer::{Context, Failure, Gatherer, Run, Shared};
-use super::recorder::Tally;
+use super::failure::Failure;
+use super::gatherer::{Context, Gatherer, Run, Shared};
 use super::shared_list::{self, Member};
-use crate::telemetry::panic_text;
+use super::under_way::{Ended, UnderWay};
 
-/// How long one gatherer may take before it is given up.
-pub const GATHERER_TIMEOUT: Duration = Duration::from_mins(5);
-
-/// How one gatherer fared. Its records are where its context has put them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    pub id: String,
-    pub duration: Duration,
-    pub verdict: Verdict,
-    pub warnings: Vec<String>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
-    /// Everything was read.
-    Gathered {
-        records: usize,
-    },
-    /// Some records were taken although parts could not be read.
-    GatheredWithErrors {
-        records: usize,
-        errors: Vec<String>,
-    },
-    /// Nothing there to gather: an empty collection or an API the server does not serve.
-    NoData(String),
-    /// Could not be read, or the choice of gatherers makes no sense.
-    Failed(String),
-    Panicked(String),
-}
+pub use super::under_way::{GATHERER_TIMEOUT, Row, Verdict};
 
 /// Four gatherers per CPU: they wait for the API server most of the time, and more would only queue there.
 pub fn default_bound() -> NonZeroUsize {
@@ -84,109 +51,4 @@ async fn alone(
         Err(ended) => ended,
     };
     under_way.row(&ended)
-}
-
-/// How a gatherer came to its end.
-#[derive(Clone, Debug)]
-pub(super) enum Ended {
-    Well,
-    Failed(Arc<Failure>),
-    Panicked(String),
-    Late,
-}
-
-/// A gatherer that was begun.
-pub(super) struct UnderWay {
-    /// Its place in the table.
-    at: usize,
-    id: &'static str,
-    context: Context,
-    started: Instant,
-}
-
-impl UnderWay {
-    pub(super) fn new(at: usize, id: &'static str, context: &Context) -> Self {
-        let context = Context { recorder: context.recorder.of_another(), ..context.clone() };
-        Self { at, id, context, started: Instant::now() }
-    }
-
-    pub(super) fn deadline(&self) -> Instant {
-        self.started + GATHERER_TIMEOUT
-    }
-
-    pub(super) fn warn(&self, text: String) {
-        self.context.recorder.warn(text);
-    }
-
-    /// What a step of it brings, whatever goes wrong with that.
-    pub(super) async fn guard<T>(
-        &self,
-        step: impl FnOnce(Context) -> BoxFuture<'static, Result<T, Failure>>,
-    ) -> Result<T, Ended> {
-        let context = self.context.clone();
-        guard(self.deadline(), async { step(context).await }).await
-    }
-
-    pub(super) fn row(self, ended: &Ended) -> (usize, Row) {
-        let Self { at, id, context, started } = self;
-        let duration = started.elapsed();
-        let (verdict, warnings) = {
-            let tally = context.recorder.tally();
-            let verdict = match ended {
-                Ended::Well => verdict(&tally, None),
-                Ended::Failed(failure) => verdict(&tally, Some(failure)),
-                Ended::Panicked(panic) => Verdict::Panicked(panic.clone()),
-                Ended::Late => verdict(&tally, Some(&Failure::Timeout(GATHERER_TIMEOUT))),
-            };
-            (verdict, tally.warnings())
-        };
-        match &verdict {
-            Verdict::Gathered { .. } | Verdict::NoData(_) => {
-                info!(gatherer = id, ?duration, ?verdict, "gatherer ended")
-            }
-            Verdict::GatheredWithErrors { .. } | Verdict::Failed(_) | Verdict::Panicked(_) => {
-                warn!(gatherer = id, ?duration, ?verdict, "gatherer ended");
-            }
-        }
-        (at, Row { id: id.to_owned(), duration, verdict, warnings })
-    }
-}
-
-/// What `step` brings until `deadline`; else how it ended.
-pub(super) async fn guard<T>(
-    deadline: Instant,
-    step: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Ended> {
-    match timeout_at(deadline, AssertUnwindSafe(step).catch_unwind()).await {
-        Ok(Ok(Ok(brought))) => Ok(brought),
-        Ok(Ok(Err(failure))) => Err(Ended::Failed(Arc::new(failure))),
-        Ok(Err(panic)) => Err(Ended::Panicked(panic_text(panic.as_ref()))),
-        Err(_) => Err(Ended::Late),
-    }
-}
-
-/// What was kept before a failure stays, and the failure is one of its errors.
-fn verdict(tally: &Tally, failure: Option<&Failure>) -> Verdict {
-    let (records, mut errors) = (tally.records, tally.errors());
-    if let Some(failure) = failure {
-        if records == 0 && errors.is_empty() {
-            return failed(failure);
-        }
-        errors.push(failure.to_string());
-    }
-    match (records, errors.is_empty()) {
-        (0, true) => Verdict::NoData("nothing found".to_owned()),
-        (0, false) => Verdict::Failed(errors.join("; ")),
-        (records, true) => Verdict::Gathered { records },
-        (records, false) => Verdict::GatheredWithErrors { records, errors },
-    }
-}
-
-fn failed(failure: &Failure) -> Verdict {
-    match failure {
-        Failure::MissingApi(_) => Verdict::NoData(failure.to_string()),
-        Failure::Api { .. } | Failure::Unreadable { .. } | Failure::Disk(_) | Failure::Timeout(_) => {
-            Verdict::Failed(failure.to_string())
-        }
-    }
 }

@@ -1,5 +1,4 @@
-//! What a gatherer is: a row of the table in [`super::gatherers`], a function that puts records where its context says, and the
-//! closed set of ways in which it can fail.
+//! What a gatherer is: a row of the table in [`super::gatherers`], a function that puts records where its context says.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,10 +9,10 @@ use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 
+use super::failure::Failure;
 use super::record::Record;
 use super::recorder::Recorder;
 use super::remote::Remote;
-use crate::telemetry::with_causes;
 
 /// One gatherer of the table. `id` is `<group>/<function>`, the name used in `gatherersConfig` and in status rows.
 pub struct Gatherer {
@@ -134,23 +133,4 @@ impl Context {
     ) -> Result<(), Failure> {
         self.recorder.keep(Record::raw(path, text, self.now)).await
     }
-}
-
-/// Why a gatherer did not come to its end.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    #[error("the server does not serve {0}")]
-    MissingApi(String),
-    #[error("cannot read {what}: {}", with_causes(source))]
-    Api {
-        what: String,
-        #[source]
-        source: Box<kube::Error>,
-    },
-    #[error("cannot read {what}: {why}")]
-    Unreadable { what: String, why: String },
-    #[error("cannot write a record: {0}; give the archive folder room, or choose another")]
-    Disk(String),
-    #[error("no answer within {} s", .0.as_secs())]
-    Timeout(Duration),
 }

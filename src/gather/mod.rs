@@ -13,6 +13,7 @@ pub mod anonymize;
 pub mod archive;
 pub mod cluster;
 pub mod collect;
+pub mod failure;
 pub mod gatherer;
 pub mod gatherers;
 mod lister;
@@ -26,7 +27,9 @@ mod shared_list;
 pub mod spool;
 pub mod store;
 pub mod tunnel;
+mod under_way;
 pub mod upload;
 
-pub use gatherer::{Agents, Begin, Context, Failure, Gatherer, Look, Run, Shared};
+pub use failure::Failure;
+pub use gatherer::{Agents, Begin, Context, Gatherer, Look, Run, Shared};
 pub use gatherers::GATHERERS;

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::gatherer::Failure;
+use super::failure::Failure;
 use super::record::Record;
 use super::spool::{Kept, Spool};
 

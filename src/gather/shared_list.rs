@@ -11,9 +11,10 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
-use super::collect::{Ended, GATHERER_TIMEOUT, Row, UnderWay, guard};
-use super::gatherer::{Begin, Context, Failure, Look, Shared};
+use super::failure::Failure;
+use super::gatherer::{Begin, Context, Look, Shared};
 use super::gatherers;
+use super::under_way::{Ended, GATHERER_TIMEOUT, Row, UnderWay, guard};
 
 /// How long those that are ready wait for the others: who has to ask every node of a cluster first may take longer. These have a list of
 /// their own then.

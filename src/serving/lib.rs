@@ -15,12 +15,14 @@
 //! | `places` | how many connections there are, and which is closed to make room | activity |
 //! | `door` | how many handshakes run at a time, and on which thread | nothing of ours |
 //! | `guest` | when a connection is told to close, and how long that may take | activity, places |
+//! | `clients` | which client certificates are accepted beyond what their authorities say | nothing of ours |
 //! | `accept` | which connections are accepted, and when a drain is over | door, guest, places |
 //!
 //! Contains nothing about HTTP, policies or Kubernetes objects.
 
 mod accept;
 mod activity;
+mod clients;
 mod door;
 mod guest;
 mod pace;
@@ -28,6 +30,7 @@ mod places;
 
 pub use accept::{Caller, Event, Host, Port, ServeError, serve};
 pub use activity::{Activity, UnderWay};
+pub use clients::{Verdict, judged};
 pub use door::NoEntry;
 pub use guest::{Guest, Limits};
 pub use pace::Paced;

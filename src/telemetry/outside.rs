@@ -7,10 +7,8 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-use super::secrets::Secrets;
+use super::secrets::{HIDDEN, Secrets};
 
-/// What stands in the place of a secret.
-pub(super) const HIDDEN: &str = "[redacted]";
 /// Characters of such a text where nothing else is asked: a page of an error, and no flood.
 const MAX_SHOWN: usize = 1_024;
 

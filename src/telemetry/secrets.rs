@@ -6,8 +6,8 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::outside::HIDDEN;
-
+/// What stands in the place of a secret.
+pub(super) const HIDDEN: &str = "[redacted]";
 /// So many bytes of a secret in a row are taken for the secret: an echo may be cut off, or joined to something else. By
 /// chance no text has as many.
 const TELLING: usize = 8;

@@ -3,14 +3,11 @@
 
 use std::sync::Arc;
 
-use rustls::client::danger::HandshakeSignatureValid;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
-use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme,
-};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{CertificateError, Error, RootCertStore};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::error::TlsConfigError;
@@ -33,7 +30,13 @@ impl Clients {
         if self.subjects.is_empty() {
             return Ok(by_authority);
         }
-        Ok(Arc::new(BySubject { by_authority, subjects: self.subjects.clone() }))
+        let subjects = self.subjects.clone();
+        Ok(admit_serving::judged(by_authority, move |verdict, certificate| match verdict {
+            Ok(_) if !is_named(certificate, &subjects) => {
+                Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
+            }
+            verdict => verdict,
+        }))
     }
 }
 
@@ -47,60 +50,11 @@ pub(super) fn roots(pem: &str) -> Result<RootCertStore, TlsConfigError> {
     Ok(roots)
 }
 
-#[derive(Debug)]
-struct BySubject {
-    by_authority: Arc<dyn ClientCertVerifier>,
-    subjects: Vec<String>,
-}
-
-impl BySubject {
-    fn allows(&self, certificate: &CertificateDer<'_>) -> bool {
-        let Ok((_, certificate)) = X509Certificate::from_der(certificate) else { return false };
-        let mut names = certificate.subject().iter_common_name();
-        // A second name could be meant for other eyes than the first.
-        let (Some(name), None) = (names.next(), names.next()) else { return false };
-        name.as_str().is_ok_and(|name| self.subjects.iter().any(|allowed| allowed == name))
-    }
-}
-
-impl ClientCertVerifier for BySubject {
-    fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.by_authority.root_hint_subjects()
-    }
-
-    fn verify_client_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        now: UnixTime,
-    ) -> Result<ClientCertVerified, Error> {
-        let verified = self.by_authority.verify_client_cert(end_entity, intermediates, now)?;
-        if self.allows(end_entity) {
-            Ok(verified)
-        } else {
-            Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.by_authority.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.by_authority.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.by_authority.supported_verify_schemes()
-    }
+/// Whether the common name of the certificate is one of `subjects`.
+fn is_named(certificate: &CertificateDer<'_>, subjects: &[String]) -> bool {
+    let Ok((_, certificate)) = X509Certificate::from_der(certificate) else { return false };
+    let mut names = certificate.subject().iter_common_name();
+    // A second name could be meant for other eyes than the first.
+    let (Some(name), None) = (names.next(), names.next()) else { return false };
+    name.as_str().is_ok_and(|name| subjects.iter().any(|allowed| allowed == name))
 }

@@ -1,9 +1,6 @@
 //! Instants, which are written in RFC 3339 as Go's `Format` writes them, and civil dates of the proleptic Gregorian calendar.
 
 use std::fmt;
-use std::str::FromStr;
-
-use super::layout::{self, Layout};
 
 const DAY: i64 = 86_400;
 /// 0001-01-01T00:00:00Z.
@@ -21,36 +18,6 @@ pub struct Timestamp {
     pub nanos: u32,
     /// Seconds east of UTC; shown, never compared.
     pub offset: i32,
-}
-
-/// Why a text is no time, in Go's words: `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimestampError(String);
-
-impl fmt::Display for TimestampError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for TimestampError {}
-
-impl Timestamp {
-    /// Reads a time as Go's `time.Parse` does.
-    ///
-    /// # Errors
-    /// What Go says of a text that it does not read.
-    pub fn parse(layout: Layout, text: &str) -> Result<Self, TimestampError> {
-        layout::parse(layout, text).map_err(|error| TimestampError(error.to_string()))
-    }
-}
-
-impl FromStr for Timestamp {
-    type Err = TimestampError;
-
-    fn from_str(text: &str) -> Result<Self, TimestampError> {
-        Self::parse(Layout::Rfc3339, text)
-    }
 }
 
 impl fmt::Display for Timestamp {

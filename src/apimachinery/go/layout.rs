@@ -2,6 +2,7 @@
 //! read. Whether the instant is in anybody's range is left to callers.
 
 use std::fmt;
+use std::str::FromStr;
 
 use super::instant::{Timestamp, days_in_month, seconds_of};
 use super::quote::OfTime;
@@ -42,6 +43,36 @@ enum Problem<'t> {
 /// Go's words: `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
 pub fn parse(layout: Layout, text: &str) -> Result<Timestamp, ParseError<'_>> {
     read(layout, text).map_err(|problem| ParseError { text, layout, problem })
+}
+
+/// Why a text is no time, in Go's words: `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimestampError(String);
+
+impl fmt::Display for TimestampError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TimestampError {}
+
+impl Timestamp {
+    /// Reads a time as Go's `time.Parse` does.
+    ///
+    /// # Errors
+    /// What Go says of a text that it does not read.
+    pub fn parse(layout: Layout, text: &str) -> Result<Self, TimestampError> {
+        parse(layout, text).map_err(|error| TimestampError(error.to_string()))
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = TimestampError;
+
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        Self::parse(Layout::Rfc3339, text)
+    }
 }
 
 fn read(layout: Layout, text: &str) -> Result<Timestamp, Problem<'_>> {

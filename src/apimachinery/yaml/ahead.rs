@@ -14,7 +14,7 @@ use granit_parser::{Event, Parser, StrInput};
 
 use super::position::Position;
 use super::tree::YamlError;
-use super::{scalar, source};
+use super::{events, scalar};
 
 /// What the items of a list are.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -78,7 +78,7 @@ impl Fields {
 
 impl<'t> Ahead<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self { parser: source::parser(text), document: 0, lists: VecDeque::new() }
+        Self { parser: events::parser(text), document: 0, lists: VecDeque::new() }
     }
 
     /// What the items that begin `here`, in the document of that number, from one, are a list of, if that can be told without
@@ -215,7 +215,7 @@ impl<'t> Ahead<'t> {
     /// The next event that is part of the document, and where it begins; the end of the text is the last for ever.
     fn next(&mut self) -> Result<(Event<'t>, Position), YamlError> {
         loop {
-            match source::next(&mut self.parser)? {
+            match events::next(&mut self.parser)? {
                 None => return Ok((Event::StreamEnd, Position::default())),
                 Some((Event::Anchor(..) | Event::Comment(..), _)) => {}
                 Some(next) => return Ok(next),

@@ -1,7 +1,7 @@
 //! YAML as Kubernetes reads and writes it (sigs.k8s.io/yaml over go-yaml 2): all texts of all parts go through here.
 //!
 //! ```text
-//! text ──source──► events ──builder──► Tree { value, positions }      scalars as Go resolves them, aliases within a budget
+//! text ──events──► source ──builder──► Tree { value, positions }      scalars as Go resolves them, aliases within a budget
 //!            │                  └────► pieces: documents, and items of lists, one by one
 //!            └──ahead: what a list says of itself behind its items
 //! value ──write──► text                                               quotes where `scalar` reads anything but the text
@@ -11,6 +11,7 @@
 
 mod ahead;
 mod builder;
+mod events;
 mod map;
 mod position;
 mod scalar;
@@ -20,6 +21,6 @@ mod write;
 
 pub use self::ahead::ListOf;
 pub use self::position::{Position, Positions};
-pub use self::source::{Piece, pieces};
-pub use self::tree::{Duplicate, Tree, YamlError, parse, parse_values};
+pub use self::source::{Piece, parse, parse_values, pieces};
+pub use self::tree::{Duplicate, Tree, YamlError};
 pub use self::write::{write, write_sorted};

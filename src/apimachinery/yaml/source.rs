@@ -1,15 +1,33 @@
 //! Reads the events of a YAML text and assembles them into documents: all at once, or one after the other.
 
-use granit_parser::{Event, Marker, Options, Parser, StrInput};
+use granit_parser::{Event, Parser, StrInput};
 
 use super::ahead::{Ahead, ListOf};
 use super::builder::Builder;
-use super::position::Position;
+use super::events::{next, parser};
 use super::tree::{Tree, YamlError};
-use crate::bounded::shorten;
 
-/// Bytes of a mistake that are told: it may quote the text.
-const MAX_MISTAKE: usize = 512;
+/// All documents of `text`; an empty one is null.
+///
+/// # Errors
+/// The first mistake, or more than is taken: in depth, in number, or in what the values weigh.
+pub fn parse(text: &str) -> Result<Vec<Tree>, YamlError> {
+    build(text, true)
+}
+
+/// The same for those who do not ask where things stand: each tree has one position, its own.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_values(text: &str) -> Result<Vec<Tree>, YamlError> {
+    build(text, false)
+}
+
+fn build(text: &str, placed: bool) -> Result<Vec<Tree>, YamlError> {
+    let mut source = Source::new(text, placed);
+    while source.step()? {}
+    Ok(source.builder.trees)
+}
 
 /// The documents of a text one after the other, an empty one null, and the items of lists, and of lists within them, before the
 /// list that has them no more.
@@ -96,30 +114,4 @@ impl<'t> Source<'t> {
         self.builder.event(event, here)?;
         Ok(true)
     }
-}
-
-pub(super) fn parser(text: &str) -> Parser<'_, StrInput<'_>> {
-    // The parser forgets that a collection may be a key after 1,024 characters, as Go's does: until then it keeps all of it.
-    let mut options = Options::default();
-    options.emit_comments = false;
-    options.emit_anchor_events = true;
-    options.emit_unresolved_aliases = true;
-    Parser::new_from_str_with_options(text, options)
-}
-
-/// One event, and where it begins; none at the end of the text.
-pub(super) fn next<'t>(
-    parser: &mut Parser<'t, StrInput<'t>>,
-) -> Result<Option<(Event<'t>, Position)>, YamlError> {
-    let Some(next) = parser.next_event() else { return Ok(None) };
-    let (event, span) = next.map_err(|error| {
-        let mut message = format!("not YAML: {}", error.info());
-        shorten(&mut message, MAX_MISTAKE);
-        YamlError::new(position(error.marker()), message)
-    })?;
-    Ok(Some((event, position(&span.start))))
-}
-
-fn position(marker: &Marker) -> Position {
-    Position { line: marker.line(), column: marker.col().saturating_add(1) }
 }

@@ -4,7 +4,6 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::position::{Position, Positions};
-use super::source::Source;
 
 /// One document of a file.
 #[derive(Clone, Debug)]
@@ -48,26 +47,4 @@ impl YamlError {
     pub(super) fn too_much(position: Position, message: impl Into<String>) -> Self {
         Self { position, message: message.into(), too_much: true }
     }
-}
-
-/// All documents of `text`; an empty one is null.
-///
-/// # Errors
-/// The first mistake, or more than is taken: in depth, in number, or in what the values weigh.
-pub fn parse(text: &str) -> Result<Vec<Tree>, YamlError> {
-    build(text, true)
-}
-
-/// The same for those who do not ask where things stand: each tree has one position, its own.
-///
-/// # Errors
-/// As [`parse`].
-pub fn parse_values(text: &str) -> Result<Vec<Tree>, YamlError> {
-    build(text, false)
-}
-
-fn build(text: &str, placed: bool) -> Result<Vec<Tree>, YamlError> {
-    let mut source = Source::new(text, placed);
-    while source.step()? {}
-    Ok(source.builder.trees)
 }

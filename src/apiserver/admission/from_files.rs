@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::policies::Policies;
+use super::policy_keys;
 use super::review::{Operation, Review};
 use crate::object;
 use crate::objects::Objects;
@@ -56,7 +56,7 @@ pub(super) fn refuse(objects: &dyn Objects, review: &Review<'_>) -> Result<(), R
 }
 
 fn are_shown(info: &ResourceInfo) -> bool {
-    info.builtin && Policies::concerns(&info.storage_key)
+    info.builtin && policy_keys::concerns(&info.storage_key)
 }
 
 fn remedy(file: &str) -> String {

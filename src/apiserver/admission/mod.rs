@@ -8,6 +8,7 @@ mod from_files;
 mod host;
 mod plugins;
 mod policies;
+mod policy_keys;
 mod review;
 mod webhook;
 
@@ -15,7 +16,7 @@ pub(crate) use from_files::{MARK, file_of};
 pub(crate) use plugins::SERVICE_ACCOUNTS;
 pub(crate) use plugins::resource_quota as quota;
 pub use plugins::{AdmissionPlugins, PluginError};
-pub(crate) use policies::{BINDINGS, MUTATING_BINDING_KEY, MUTATING_POLICY_KEY, POLICIES};
+pub(crate) use policy_keys::{BINDINGS, MUTATING_BINDING_KEY, MUTATING_POLICY_KEY, POLICIES};
 pub(crate) use review::Review;
 
 use std::sync::Arc;
@@ -185,7 +186,7 @@ impl Admission {
 
     /// Drops cached policies if a change at this storage key concerns them.
     pub(crate) fn written(&self, storage_key: &str) {
-        if Policies::concerns(storage_key) {
+        if policy_keys::concerns(storage_key) {
             self.policies.forget();
         }
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use admit_policy::{Binding, Deadline, EvalOptions, Host, MutatingPolicy, Policy, PolicySet, Reinvocation};
 use serde_json::{Value, json};
 
+use super::policy_keys::{BINDINGS, MUTATING_BINDING_KEY, MUTATING_POLICY_KEY, POLICIES};
 use super::review::{Operation, Review};
 use super::{Cluster, from_files};
 use crate::objects::Objects;
@@ -12,24 +13,12 @@ use crate::status::Refusal;
 use crate::store::Kept;
 use crate::{interrupt, object};
 
-/// Where policies and bindings lie in the store.
-pub(crate) const POLICIES: &str = "validatingadmissionpolicies";
-pub(crate) const BINDINGS: &str = "validatingadmissionpolicybindings";
-/// The same of those that change objects.
-pub(crate) const MUTATING_POLICY_KEY: &str = "mutatingadmissionpolicies";
-pub(crate) const MUTATING_BINDING_KEY: &str = "mutatingadmissionpolicybindings";
-
 #[derive(Debug, Default)]
 pub(crate) struct Policies {
     compiled: RwLock<Option<Arc<PolicySet>>>,
 }
 
 impl Policies {
-    /// Whether objects at this storage key are policies or bindings.
-    pub(crate) fn concerns(storage_key: &str) -> bool {
-        [POLICIES, BINDINGS, MUTATING_POLICY_KEY, MUTATING_BINDING_KEY].contains(&storage_key)
-    }
-
     /// Drops the compiled policies, because stored ones have changed; the next write compiles them again.
     pub(crate) fn forget(&self) {
         *self.compiled.write().unwrap_or_else(PoisonError::into_inner) = None;

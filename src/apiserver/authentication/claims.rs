@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-use super::key::{TokenKey, TokenKeyError, TokenPublicKey};
+use super::error::TokenKeyError;
+use super::key::{TokenKey, TokenPublicKey};
 use crate::identity::Identity;
 
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";

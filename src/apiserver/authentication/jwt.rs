@@ -13,7 +13,7 @@ use x509_parser::prelude::FromDer as _;
 use x509_parser::public_key::PublicKey as Parsed;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
-use super::key::TokenKeyError;
+use super::error::TokenKeyError;
 
 /// A public key that tokens are verified with.
 #[derive(Clone, Debug, PartialEq, Eq)]

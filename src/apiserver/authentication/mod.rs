@@ -3,10 +3,12 @@
 //! transport.
 
 mod claims;
+mod error;
 mod jwt;
 mod key;
 #[cfg(test)]
 mod test_keys;
 
 pub(crate) use self::claims::{Binding, Issued, Issuer, Lifetime};
-pub use self::key::{TokenKey, TokenKeyError, TokenPublicKey};
+pub use self::error::TokenKeyError;
+pub use self::key::{TokenKey, TokenPublicKey};

@@ -1,8 +1,8 @@
 //! Canonical forms of scalars that are strings in JSON and typed values in the API server, such as times and
 //! quantities.
 
-use admit_apimachinery::go::instant::TimestampError;
 use admit_apimachinery::go::json::CorruptInput;
+use admit_apimachinery::go::layout::TimestampError;
 use admit_apimachinery::go::{self, Layout, Timestamp};
 use admit_apimachinery::quantity::{Quantity, QuantityError};
 

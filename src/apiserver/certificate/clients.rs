@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use rustls::client::danger::HandshakeSignatureValid;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
 
 use super::is_about_issuer;
 
@@ -58,72 +57,22 @@ pub fn client_verifier(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>
         .allow_unauthenticated()
         .build()
         .map_err(|error| malformed(&error))?;
-    Ok(Arc::new(Known { by_authorities, known }))
-}
-
-#[derive(Debug)]
-struct Known {
-    by_authorities: Arc<dyn ClientCertVerifier>,
-    known: Vec<CertificateDer<'static>>,
-}
-
-impl ClientCertVerifier for Known {
-    fn offer_client_auth(&self) -> bool {
-        true
-    }
-
-    fn client_auth_mandatory(&self) -> bool {
-        false
-    }
-
-    fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.by_authorities.root_hint_subjects()
-    }
-
-    fn verify_client_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        now: UnixTime,
-    ) -> Result<ClientCertVerified, Error> {
-        match self.by_authorities.verify_client_cert(end_entity, intermediates, now) {
-            Err(error) if is_about_issuer(&error) && self.known.contains(end_entity) => {
-                Ok(ClientCertVerified::assertion())
-            }
-            verified => verified,
+    Ok(admit_serving::judged(by_authorities, move |verdict, certificate| match verdict {
+        Err(error) if is_about_issuer(&error) && known.contains(certificate) => {
+            Ok(ClientCertVerified::assertion())
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.by_authorities.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.by_authorities.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.by_authorities.supported_verify_schemes()
-    }
+        verdict => verdict,
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+    use rustls::pki_types::UnixTime;
 
     use super::*;
 
-    fn verified(authorities: &str, certificate: &rcgen::Certificate) -> Result<ClientCertVerified, Error> {
+    fn verified(authorities: &str, certificate: &rcgen::Certificate) -> admit_serving::Verdict {
         let verifier = client_verifier(authorities.as_bytes()).unwrap();
         verifier.verify_client_cert(certificate.der(), &[], UnixTime::now())
     }

@@ -8,7 +8,8 @@ use admit_apimachinery::go;
 use admit_apimachinery::weight::{Budget, TooHeavy};
 use serde_json::{Map, Value};
 
-use super::read::{Body, Document, Format, MAX_BODY, PARSE_ERROR, Unread, parse};
+use super::document::{Document, Unread};
+use super::read::{Body, Format, MAX_BODY, PARSE_ERROR, parse};
 use super::{literal, yaml};
 use crate::builtin::decode::decode_within;
 use crate::builtin::{TypeId, tables};

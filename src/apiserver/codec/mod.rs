@@ -1,10 +1,12 @@
 //! Decodes request bodies, from bytes to an object of the kind that the path names.
 
 mod decode;
+mod document;
 mod literal;
 mod read;
 mod yaml;
 
 pub(crate) use decode::{receive, receive_kind, recheck, recheck_kind, strict_refusal, unnamed};
-pub(crate) use read::{Body, Format, MAX_BODY, Unread, parse};
+pub(crate) use document::Unread;
+pub(crate) use read::{Body, Format, MAX_BODY, parse};
 pub(crate) use yaml::strict_text as yaml_strict_text;

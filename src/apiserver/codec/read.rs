@@ -1,14 +1,11 @@
 //! Parses bytes to a value of any kind, within the memory limit for a body of its length.
 
-use std::fmt;
+use admit_policy::json;
 
-use admit_policy::json::{self, JsonError};
-use serde_json::Value;
-
+use super::document::{Document, Unread};
 use super::yaml;
 use crate::builtin::protobuf::{self, ProtobufError};
 use crate::builtin::tables;
-use crate::status::Refusal;
 
 /// The longest body that is read. As upstream: what etcd would take, twice over.
 pub(crate) const MAX_BODY: usize = 3 << 20;
@@ -29,50 +26,6 @@ pub(crate) struct Body {
 }
 
 pub(super) const PARSE_ERROR: &str = "couldn't get version/kind; json parse error: ";
-
-/// A body that was read.
-#[derive(Debug)]
-pub(crate) struct Document {
-    pub value: Value,
-    /// Paths of duplicate members, and for YAML whole sentences about them, up to a limit.
-    pub duplicates: Vec<String>,
-}
-
-/// Why a body cannot be read.
-#[derive(Debug)]
-pub(crate) enum Unread {
-    /// In Kubernetes' words.
-    Mistake(String),
-    /// It may be sound, and holds more than is taken.
-    TooMuch(String),
-}
-
-impl Unread {
-    /// The refusal of the body, which for a mistake `worded` makes.
-    pub(crate) fn refusal(self, worded: impl FnOnce(String) -> Refusal) -> Refusal {
-        match self {
-            Self::Mistake(why) => worded(why),
-            Self::TooMuch(why) => Refusal::too_large_because(format!("the body holds {why}")),
-        }
-    }
-}
-
-impl fmt::Display for Unread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Mistake(why) | Self::TooMuch(why) => f.write_str(why),
-        }
-    }
-}
-
-impl From<JsonError> for Unread {
-    fn from(error: JsonError) -> Self {
-        match error {
-            JsonError::Syntax(why) => Self::Mistake(why.to_string()),
-            JsonError::TooHeavy(limit) => Self::TooMuch(limit.to_string()),
-        }
-    }
-}
 
 /// Parses a body without interpreting it.
 ///

@@ -6,7 +6,7 @@ use admit_apimachinery::go;
 use admit_apimachinery::yaml::{Duplicate, YamlError, parse_values};
 use serde_json::Value;
 
-use super::read::{Document, Unread};
+use super::document::{Document, Unread};
 
 /// Reads the first document. A member that stands twice is noted as a whole sentence, and the last one counts.
 ///

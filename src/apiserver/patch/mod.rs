@@ -2,6 +2,7 @@
 //! registry.
 
 pub(crate) mod applied;
+pub(crate) mod merge_key;
 mod order;
 pub(crate) mod shown;
 pub(crate) mod strategic;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::strategic::{PatchError, key_of};
+use super::merge_key::{PatchError, key_of};
 use crate::interrupt;
 
 /// The items of a merged list, each with the place that the first of its kind had in the list before; None for one that

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
-use super::create::belongs_to_path;
 use super::field_ownership::{Ownership, applied_scale, too_heavy};
 use super::patch::bounded;
 use super::update::Change;
+use super::written::belongs_to_path;
 use super::{Answer, Registry};
 use crate::builtin::{restorable, tables};
 use crate::call::{Call, FieldValidation, WriteOptions};

@@ -6,12 +6,12 @@ use uuid::Uuid;
 use super::allotments::Allotment;
 use super::field_ownership::Ownership;
 use super::quotas::Charge;
+use super::written::{belongs_to_path, remade};
 use super::{Answer, Registry, kinds, storage_version};
-use crate::admission::{Mutated, Review};
+use crate::admission::Review;
 use crate::call::{Call, WriteOptions};
-use crate::codec::recheck;
 use crate::object;
-use crate::resources::{ResourceInfo, Scope, Subresource};
+use crate::resources::Subresource;
 use crate::status::Refusal;
 use crate::store::{Expect, StoreError};
 use crate::validation::metadata;
@@ -166,39 +166,6 @@ fn already_exists(call: &Call, name: &str, existing: &Value) -> Refusal {
     if object::is_terminating(existing) { refusal.prefixed("object is being deleted: ") } else { refusal }
 }
 
-/// An object that plugins, policies or webhooks changed, in the form of one that a client sent.
-pub(super) fn remade(call: &Call, changed: Mutated) -> Result<Value, Refusal> {
-    let received = recheck(&call.info, call.custom.as_deref(), changed.object);
-    let received = received.map_err(|why| why.refusal(Refusal::internal))?;
-    if changed.is_rewritten {
-        call.emptied.set(received.emptied);
-    }
-    let mut object = received.object;
-    kinds::default(call, &mut object);
-    if let Some(warning) = metadata::dedup_owners(&mut object) {
-        call.warnings.add(warning);
-    }
-    Ok(object)
-}
-
-/// The namespace of the path is the object's; an object that names another does not belong there.
-pub(crate) fn belongs_to_path(call: &Call, object: &mut Value) -> Result<(), Refusal> {
-    if call.info.scope == Scope::Cluster {
-        object::set_meta(object, "namespace", None);
-        return Ok(());
-    }
-    match object::namespace(object) {
-        "" => object::set_meta(object, "namespace", Some(call.namespace.as_str().into())),
-        own if own == call.namespace => {}
-        _ => {
-            return Err(Refusal::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
-        }
-    }
-    Ok(())
-}
-
 /// Fields that the server sets, whatever the client sent.
 pub(super) fn fill_metadata(call: &Call, object: &mut Value) {
     if object::name(object).is_empty() {
@@ -221,35 +188,4 @@ fn generated_name(prefix: &str) -> String {
         name.push(char::from(letter));
     }
     name
-}
-
-/// Whether objects of this kind count the changes of their specification.
-pub(super) fn has_generation(info: &ResourceInfo) -> bool {
-    const COUNTED: [&str; 24] = [
-        "pods",
-        "replicationcontrollers",
-        "jobs",
-        "cronjobs",
-        "deployments",
-        "replicasets",
-        "statefulsets",
-        "daemonsets",
-        "poddisruptionbudgets",
-        "customresourcedefinitions",
-        "validatingadmissionpolicies",
-        "validatingadmissionpolicybindings",
-        "validatingwebhookconfigurations",
-        "mutatingwebhookconfigurations",
-        "mutatingadmissionpolicies",
-        "mutatingadmissionpolicybindings",
-        "networkpolicies",
-        "ingresses",
-        "ingressclasses",
-        "endpointslices",
-        "flowschemas",
-        "prioritylevelconfigurations",
-        "resourceslices",
-        "podtemplates",
-    ];
-    !info.builtin || COUNTED.contains(&info.plural.as_str())
 }

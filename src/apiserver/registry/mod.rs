@@ -37,6 +37,7 @@ mod update;
 mod updated_object;
 mod watch;
 mod webhook_conversion;
+mod written;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -44,10 +45,10 @@ use serde_json::Value;
 
 pub use allotments::{ServiceNetwork, ServiceRange, ServiceRangeError};
 pub use builtin_kinds::BuiltinKinds;
-pub(crate) use create::belongs_to_path;
 pub use from_files::FromFile;
 pub(crate) use patch::PatchFormat;
 pub(crate) use watch::{Told, WatchEvent, Watching};
+pub(crate) use written::belongs_to_path;
 
 use self::accounts::Accounts;
 use self::allotments::Allotments;

@@ -7,9 +7,9 @@ use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use super::allotments::Allotment;
-use super::create::{belongs_to_path, has_generation, remade};
 use super::field_ownership::{self, Ownership};
 use super::updated_object::UpdatedObject;
+use super::written::{belongs_to_path, remade};
 use super::{Answer, Registry, kinds, reset_fields, storage_version};
 use crate::admission::Review;
 use crate::call::{Call, WriteOptions};
@@ -282,7 +282,7 @@ pub(super) fn carry_over(new: &mut Value, old: &Value) {
 
 pub(super) fn count_generation(call: &Call, new: &mut Value, old: &Value) {
     let uncounted = matches!(call.subresource, Some(Subresource::Status | Subresource::Binding));
-    if !has_generation(&call.info) || uncounted {
+    if !kinds::has_generation(&call.info) || uncounted {
         return;
     }
     let has_status = call.info.serves(Subresource::Status);

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::builtin::{items, or, plain, selector_text, text};
 use super::controllers::short_mode;
-use super::values::each;
+use super::texts::{each, items, or, plain, selector_text, text};
 use crate::object;
 
 pub(super) type Cell = fn(&Value) -> String;

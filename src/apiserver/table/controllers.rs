@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::builtin::{age, elapsed, items, name, or, selector_text, text};
-use super::values::labels;
+use super::texts::{age, elapsed, items, labels, name, or, selector_text, text};
 
 pub(super) fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
     let mut cells = vec![

@@ -8,6 +8,7 @@ mod computed;
 mod controllers;
 mod duration;
 mod jsonpath;
+mod texts;
 mod values;
 mod workloads;
 
@@ -15,8 +16,8 @@ use admit_apimachinery::go;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::builtin::selector_text;
 use self::jsonpath::{Budget, JsonPath};
+pub(crate) use self::texts::selector_text;
 use crate::builtin::{decode, tables};
 use crate::interrupt;
 use crate::resources::{PrinterColumn, ResourceInfo, SCALE};
@@ -122,7 +123,7 @@ impl<'a> Printer<'a> {
         let mut row = Map::new();
         let cells = match self {
             Self::Builtin(kind) => kind.cells(object, options.now),
-            Self::Plain => vec![name, builtin::age(object, options.now).into()],
+            Self::Plain => vec![name, texts::age(object, options.now).into()],
             Self::Custom(columns) => {
                 let mut budget = Budget::of_row();
                 let mut cells = vec![name];

@@ -1,10 +1,10 @@
 //! Cells that show the value at a path; `values.txt` lists them.
 
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::builtin::{age, count, name, or, plain};
 use super::computed;
+use super::texts::{age, count, each, labels, name, or, plain};
 
 /// How a cell is found in an object.
 pub(super) enum Cell {
@@ -70,16 +70,4 @@ impl Cell {
             Self::Computed(cell) => cell(object).into(),
         }
     }
-}
-
-/// The values at `path` of each item of a list.
-pub(super) fn each(object: &Value, list: &str, path: &str) -> Vec<String> {
-    let items = object.pointer(list).and_then(Value::as_array).into_iter().flatten();
-    items.filter_map(|item| item.pointer(path)).map(plain).collect()
-}
-
-pub(super) fn labels(labels: Option<&Value>) -> String {
-    let pairs = labels.and_then(Value::as_object).into_iter().flat_map(Map::iter);
-    let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={}", plain(value))).collect();
-    or(&pairs.join(","), "<none>")
 }

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::builtin::{age, items, name, or, selector_text, text};
 use super::duration;
+use super::texts::{age, items, name, or, selector_text, text};
 use crate::resources::ResourceInfo;
 
 /// Marks rows of pods that have ended, which `kubectl get` without `-A` may dim or hide.

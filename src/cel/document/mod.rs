@@ -4,9 +4,11 @@
 //! anything else a double. What a document means (its declared type) is not known here.
 
 mod convert;
+mod error;
 mod node;
 mod read;
 mod scan;
 
+pub use error::{ReadError, ReadErrorKind};
 pub use node::{Entries, Key, ListNode, MapNode, Node};
-pub use read::{DuplicateKeys, ReadError, ReadErrorKind, ReadLimits, parse};
+pub use read::{DuplicateKeys, ReadLimits, parse};

@@ -4,7 +4,7 @@ use bumpalo::Bump;
 use bumpalo::collections::String as ArenaString;
 
 use super::Node;
-use super::read::ReadErrorKind;
+use super::error::ReadErrorKind;
 
 /// A place in a JSON text. INVARIANT: `at` is a character boundary of `text`.
 pub(super) struct Scanner<'a> {

@@ -8,7 +8,7 @@ use crate::value::{Entries, EvalError, List, Value};
 
 use super::bindings::Variables;
 use super::evaluation::Evaluation;
-use super::walk::Landmark;
+use super::landmark::Landmark;
 use super::watch::Watch;
 
 pub(super) type Outcome<'a> = Result<Value<'a>, EvalError>;

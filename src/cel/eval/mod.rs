@@ -24,6 +24,7 @@ mod call;
 mod evaluation;
 mod fold;
 mod join;
+mod landmark;
 mod logic;
 mod machine;
 mod message;

@@ -4,61 +4,14 @@
 //! meets anything but a field of an object that is there and of its declared type, it gives up before it has paid
 //! anything, and the long way begins at the start.
 
-use std::sync::Arc;
-
 use crate::document::Key;
-use crate::plan::{Attribute, Field, Local, Qualifier, QualifierKey, Root};
-use crate::types::{DeclKind, DeclType, Type};
+use crate::plan::{Attribute, Field, Qualifier, Root};
+use crate::types::{DeclKind, Type};
 use crate::value::{EvalError, Map, MapNode, Node, Value};
 
+use super::landmark::{Decl, Landmark, plain};
 use super::machine::{Machine, Outcome};
 use super::watch::Watch;
-
-/// The declared type of a node, where it has one.
-type Decl<'a> = Option<&'a DeclType>;
-
-/// An object of a document, and the way that led there. It stands for the same object until a variable of the root's
-/// comprehension changes.
-pub(super) struct Landmark<'a> {
-    root: &'a Root,
-    path: &'a [Qualifier],
-    map: MapNode<'a>,
-    decl: Decl<'a>,
-}
-
-impl<'a> Landmark<'a> {
-    /// The object, if a path leads by it, and what is left of the path from there.
-    #[inline(always)]
-    fn rest(&self, root: &Root, path: &'a [Qualifier]) -> Option<(MapNode<'a>, Decl<'a>, &'a [Qualifier])> {
-        let is_same_root = match (self.root, root) {
-            (Root::Local(a), Root::Local(b)) => a == b,
-            (Root::Variable(a), Root::Variable(b)) => a == b,
-            _ => false,
-        };
-        let (start, rest) = path.split_at_checked(self.path.len()).filter(|_| is_same_root)?;
-        let is_same = |(a, b): (&Qualifier, &Qualifier)| match (plain(a), plain(b)) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            _ => false,
-        };
-        let leads_by = self.path.iter().zip(start).all(is_same);
-        leads_by.then_some((self.map, self.decl, rest))
-    }
-
-    /// Whether the object is part of what a variable of a comprehension stands for.
-    #[inline(always)]
-    pub(super) const fn is_of(&self, local: Local) -> bool {
-        matches!(self.root, Root::Local(root) if *root == local)
-    }
-}
-
-/// The field of a link that is nothing but one.
-#[inline(always)]
-fn plain(link: &Qualifier) -> Option<&Arc<Field>> {
-    match &link.key {
-        QualifierKey::Field(field) if !link.is_optional => Some(field),
-        _ => None,
-    }
-}
 
 impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     /// The attribute as a step of its own; none where the short way does not lead there.

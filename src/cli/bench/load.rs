@@ -17,10 +17,9 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::pace::Pace;
-use super::report::{Failure, Tally};
+use super::report::{ConnectError, Failure, Tally};
 use super::review::Review;
 use super::target::Target;
-use crate::telemetry::with_causes;
 
 /// After the end of a time, requests may still start so long: what is due last, a moment before it, would fail otherwise
 /// on any machine that wakes late.
@@ -38,15 +37,6 @@ pub(super) struct Load {
     /// Requests a second.
     pub(super) rate: Option<u32>,
     pub(super) timeout: Duration,
-}
-
-/// Why there is no connection.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ConnectError {
-    #[error(transparent)]
-    Tls(#[from] io::Error),
-    #[error("{}", with_causes(.0))]
-    Http(#[from] hyper::Error),
 }
 
 /// What the answer says, as far as it is looked at.

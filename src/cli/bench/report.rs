@@ -2,17 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
-use super::load::ConnectError;
+use crate::telemetry::with_causes;
 
 /// Latencies are kept in microseconds with this many digits; none is longer than a minute.
 const DIGITS: u8 = 3;
 const LONGEST: u64 = 60_000_000;
 const QUANTILES: &[(&str, f64)] = &[("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConnectError {
+    #[error(transparent)]
+    Tls(#[from] io::Error),
+    #[error("{}", with_causes(.0))]
+    Http(#[from] hyper::Error),
+}
 
 /// Why a request got no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

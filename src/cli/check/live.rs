@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::held::Store;
-use crate::cli::controllers;
+use crate::cli::client;
 use crate::cli::process::Fault;
 use crate::cli::progress::Progress;
 
@@ -61,7 +61,7 @@ pub(super) fn read(kubeconfig: &Path, context: Option<&str>, set: &PolicySet) ->
         .map_err(|error| Fault::internal(format!("cannot start the runtime: {error}")))?;
     runtime.block_on(async {
         let client =
-            controllers::client_of_context(kubeconfig.to_owned(), context.map(ToOwned::to_owned)).await?;
+            client::client_of_context(kubeconfig.to_owned(), context.map(ToOwned::to_owned)).await?;
         read_from(&client, set).await
     })
 }

@@ -14,6 +14,8 @@ use admit_apimachinery::suggest::{self, did_you_mean};
 use admit_policy::lint::{CODES, Finding, Severity};
 use admit_policy::manifest::{LoadError, Position};
 
+use super::{codes, releases};
+
 /// How a comment begins that silences.
 const MARK: &str = "# admit:allow";
 /// What stands behind it where it is about the whole file.
@@ -117,10 +119,10 @@ fn comment(line: &str) -> Option<Comment<'_>> {
 
 /// Whether the code is one of a finding that may be silenced, or else why not and what to do.
 fn known(code: &str) -> Result<(), (String, String)> {
-    if super::codes().any(|known| known == code) {
+    if codes::codes().any(|known| known == code) {
         return Ok(());
     }
-    if super::ERRORS.contains(&code) || super::releases::REFUSED.iter().any(|(known, _)| *known == code) {
+    if codes::ERRORS.contains(&code) || releases::REFUSED.iter().any(|(known, _)| *known == code) {
         return Err((format!("`{code}` is an error, which cannot be silenced"), String::new()));
     }
     let meant = suggest::nearest(code, CODES.iter().map(|(known, _)| *known));

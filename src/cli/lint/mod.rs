@@ -2,6 +2,7 @@
 //! that have no effect.
 
 mod allowed;
+mod codes;
 mod texts;
 mod token;
 
@@ -9,21 +10,24 @@ use std::path::PathBuf;
 
 use admit_apiserver::BuiltinTypes;
 use admit_policy::LoadOptions;
-use admit_policy::lint::{self, CODES, Finding, Report, Severity};
+use admit_policy::lint::{self, Finding, Report, Severity};
 use admit_policy::manifest::{Document, LoadError, Position};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use self::allowed::Allowed;
+pub(super) use self::codes::OF_FILES;
+use self::codes::{WARNINGS, codes};
 pub(super) use self::texts::Texts;
 
 use super::Exit;
 use super::load::{self, Found};
 use super::process::{self, Fault};
 use super::progress::Progress;
-use super::releases::{self, Asked, ReleaseArgs};
+use super::releases::{self, ReleaseArgs};
 use super::render;
 use super::render::lint::{self as drawing, Verdict};
+use super::render::releases::Asked;
 
 /// Arguments of `admit lint`.
 #[derive(Debug, Args)]
@@ -78,22 +82,6 @@ pub(super) struct LintArgs {
     /// How results are written
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
-}
-
-/// Every warning, as `--deny` names them.
-const WARNINGS: &str = "warnings";
-/// Codes of what a server would refuse, or nobody can read, beside [`releases::REFUSED`].
-const ERRORS: [&str; 2] = ["not-yaml", "refused"];
-/// Codes of findings about files, with what they find.
-pub(super) const OF_FILES: [(&str, &str); 3] = [
-    ("unreadable", "The file cannot be read."),
-    ("no-manifest", "The document is no manifest."),
-    ("unknown-code", "The comment silences nothing that there is."),
-];
-
-/// The codes of all that may be denied and silenced.
-fn codes() -> impl Iterator<Item = &'static str> {
-    CODES.iter().chain(&OF_FILES).chain(&releases::TAKEN).map(|(code, _)| *code)
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Exit;
-use crate::cli::controllers::client;
+use crate::cli::client::client;
 use crate::cli::process::{self, Fault, GRACE, Threads};
 use crate::cli::value_parsers::duration;
 use crate::gather::must_gather::collect::{CollectError, Teller, Wanted, collect};

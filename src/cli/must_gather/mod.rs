@@ -3,6 +3,7 @@
 
 pub(super) mod args;
 pub(super) mod collect;
+mod container;
 pub(super) mod obfuscate;
 pub(super) mod run;
 pub(super) mod upload;

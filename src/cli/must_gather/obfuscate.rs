@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::upload::{told, variable, wait};
+use super::container::{told, variable, wait};
 use crate::cli::Exit;
 use crate::cli::process::{self, Fault, GRACE, Threads};
 use crate::gather::must_gather::clean::{CleanError, Cleaned, Cleaner, Folder, LOG, Sink};

@@ -11,18 +11,18 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use super::container::{told, variable, wait};
 use super::obfuscate::{RuleArgs, failed, into_sink, shown};
 use crate::cli::Exit;
 use crate::cli::process::{self, Fault, GRACE, Threads};
 use crate::gather::must_gather::bundle::{Bundled, bundle};
 use crate::gather::must_gather::clean::{Archive, CleanError, Cleaned, Cleaner};
-use crate::gather::must_gather::mark;
 use crate::gather::tunnel::{Host, Proxies};
 use crate::gather::upload::sftp::{
     Credentials, Delivered, KnownHosts, Patience, RemoteName, Sftp, SftpError, Trust,
 };
 use crate::telemetry::LogFormat;
-use crate::{localnode, outside, private};
+use crate::{outside, private};
 
 /// Bytes of a file with a password or with host keys.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -222,10 +222,6 @@ impl UploadArgs {
     }
 }
 
-pub(super) fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
 fn text(path: &Path, what: &str) -> Result<String, Fault> {
     outside::bytes_of_any(path, MAX_FILE)
         .map_err(|error| error.to_string())
@@ -238,31 +234,6 @@ fn local_name(now: Timestamp) -> String {
     let prefix =
         variable(PREFIX).unwrap_or_else(|| format!("must-gather-{}", now.strftime("%Y%m%d_%H%M%SZ")));
     format!("{prefix}.tar.gz")
-}
-
-/// Waits until the gathering has ended; whether it ran out of time.
-pub(super) async fn wait(folder: &Path) -> Result<bool, Fault> {
-    info!(folder = %folder.display(), "waiting for the gathering to end");
-    let ended = mark::ended(folder).await.map_err(Fault::internal)?;
-    if !ended.is_kept() {
-        let message = format!("the gathering failed with exit status {}: nothing is sent", ended.code);
-        return Err(Fault { exit: Exit::Differs, ..Fault::usage(message) });
-    }
-    Ok(ended.is_out_of_time())
-}
-
-/// Tells `outcome` in the file as well.
-pub(super) fn told(file: Option<&Path>, outcome: Result<String, Fault>) -> Result<(), Fault> {
-    let line = match &outcome {
-        Ok(line) => line.clone(),
-        Err(fault) => fault.message.clone(),
-    };
-    if let Some(path) = file.map(localnode::mounted)
-        && let Err(error) = fs::write(&path, line)
-    {
-        warn!(%error, path = %path.display(), "the outcome is not told there");
-    }
-    outcome.map(drop)
 }
 
 /// Makes the archive; what is to be said of what it does not show.

@@ -7,9 +7,10 @@ use admit_policy::manifest::Position;
 use serde_json::{Value, json};
 
 use super::github::{Place, annotate};
+use super::releases::Asked;
 use super::{Palette, counted, releases, sarif};
 use crate::cli::lint::{OF_FILES, Texts};
-use crate::cli::releases::{Asked, REFUSED, TAKEN};
+use crate::cli::releases::{REFUSED, TAKEN};
 
 /// What the findings come to.
 #[derive(Clone, Copy, Debug)]

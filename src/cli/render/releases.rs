@@ -7,7 +7,23 @@ use admit_analysis::releases::{FileReport, Release};
 use serde_json::{Value, json};
 
 use super::counted;
-use crate::cli::releases::{Asked, Run};
+use crate::cli::Exit;
+
+/// What releases say of files, and what is not known of them.
+#[derive(Debug)]
+pub(in crate::cli) struct Asked {
+    pub(in crate::cli) files: Vec<FileReport>,
+    pub(in crate::cli) unknown: Vec<&'static Unknown>,
+}
+
+/// What a command comes to in releases that agree.
+#[derive(Debug)]
+pub(in crate::cli) struct Run {
+    pub(in crate::cli) releases: Vec<Release>,
+    pub(in crate::cli) exit: Exit,
+    /// What the command writes, or why it cannot be run there.
+    pub(in crate::cli) outcome: Result<String, String>,
+}
 
 /// `1.29`, `1.29 and 1.30`, `1.29 to 1.33`, `1.29 and 1.31 to 1.37`: runs of ascending releases.
 pub(in crate::cli) fn told(releases: &[Release]) -> String {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use kube::Client;
 
-use super::super::controllers::{client, client_in_cluster};
+use super::super::client::{client, client_in_cluster};
 use super::super::process::Fault;
 use super::super::value_parsers::{address, label, name};
 use super::certificates::{Callers, Files};

@@ -39,8 +39,11 @@ pub(super) fn config(mode: SslMode, root: Option<&str>) -> Result<ClientConfig, 
                 builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth(),
             ));
         }
-        SslMode::Require => Arc::new(Anybody(provider)),
-        SslMode::VerifyCa => Arc::new(AnyName(verifier(provider, mode, root)?)),
+        SslMode::Require => Arc::new(AnyName { authorities: None, provider }),
+        SslMode::VerifyCa => {
+            let authorities = Some(verifier(Arc::clone(&provider), mode, root)?);
+            Arc::new(AnyName { authorities, provider })
+        }
         SslMode::VerifyFull => verifier(provider, mode, root)?,
     };
     Ok(kept_small(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()))
@@ -71,49 +74,14 @@ fn verifier(
         .map_err(|error| unreadable(error.to_string()))
 }
 
-/// Whoever has a key, as `sslmode=require` asks.
+/// Servers whatever their name: those with a certificate of a known authority, as `sslmode=verify-ca` asks, or whoever has
+/// a key, as `sslmode=require` asks.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+struct AnyName {
+    /// None where the certificate is nobody's business.
+    authorities: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
 }
-
-/// Whoever has a certificate of a known authority, whatever the name, as `sslmode=verify-ca` asks. The chain is looked at before the
-/// name is.
-#[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
 
 impl ServerCertVerifier for AnyName {
     fn verify_server_cert(
@@ -124,7 +92,9 @@ impl ServerCertVerifier for AnyName {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+        let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
+        // The chain is looked at before the name is.
+        match authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -138,7 +108,7 @@ impl ServerCertVerifier for AnyName {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, cert, signed)
+        verify_tls12_signature(message, cert, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -147,10 +117,10 @@ impl ServerCertVerifier for AnyName {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, cert, signed)
+        verify_tls13_signature(message, cert, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

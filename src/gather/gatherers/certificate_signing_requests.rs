@@ -5,7 +5,8 @@ use futures::FutureExt;
 use serde_json::Value;
 
 use super::super::anonymize;
-use super::super::gatherer::{Context, Failure, Gatherer, Run};
+use super::super::failure::Failure;
+use super::super::gatherer::{Context, Gatherer, Run};
 use super::super::lister::{self, Resource};
 use super::{name, tell};
 

@@ -8,7 +8,8 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::super::anonymize;
-use super::super::gatherer::{Context, Failure, Gatherer, Look, Run, Shared};
+use super::super::failure::Failure;
+use super::super::gatherer::{Context, Gatherer, Look, Run, Shared};
 use super::pods::statuses;
 use super::{name, namespace};
 

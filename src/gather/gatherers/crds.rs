@@ -2,7 +2,8 @@
 
 use futures::FutureExt;
 
-use super::super::gatherer::{Context, Failure, Gatherer, Run};
+use super::super::failure::Failure;
+use super::super::gatherer::{Context, Gatherer, Run};
 use super::super::lister::{self, Resource};
 
 pub(super) const ROW: Gatherer = Gatherer {

@@ -22,7 +22,8 @@ mod workloads;
 
 use serde_json::Value;
 
-use super::gatherer::{Context, Failure, Gatherer, Shared};
+use super::failure::Failure;
+use super::gatherer::{Context, Gatherer, Shared};
 use super::lister::{self, Listing, Resource};
 
 /// Every gatherer, in the order in which rows are reported.

@@ -7,7 +7,8 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::super::anonymize;
-use super::super::gatherer::{Context, Failure, Gatherer, Look, Run, Shared};
+use super::super::failure::Failure;
+use super::super::gatherer::{Context, Gatherer, Look, Run, Shared};
 use super::super::lister::{self, Reference, Resource};
 use super::pods::items;
 use super::{name, namespace, told};

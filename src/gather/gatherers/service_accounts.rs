@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use futures::FutureExt;
 use serde_json::json;
 
-use super::super::gatherer::{Context, Failure, Gatherer, Run};
+use super::super::failure::Failure;
+use super::super::gatherer::{Context, Gatherer, Run};
 use super::super::lister::{self, Resource};
 use super::{name, namespace, tell};
 

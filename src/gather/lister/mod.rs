@@ -18,7 +18,8 @@ use serde_json::{Map, Value};
 
 use self::items::{Items, ListError};
 pub(super) use self::reference::{Reference, get_reference};
-use super::gatherer::{Context, Failure};
+use super::failure::Failure;
+use super::gatherer::Context;
 
 /// Objects that a server is asked for at a time, as kubectl asks: it holds them all at once, and this side one.
 const PAGE: usize = 500;

@@ -6,7 +6,8 @@ use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 
-use super::super::gatherer::{Context, Failure};
+use super::super::failure::Failure;
+use super::super::gatherer::Context;
 
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(in super::super) struct Reference {

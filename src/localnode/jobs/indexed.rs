@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Pod;
 use super::indexes::Indexes;
 use super::pods::{Failures, New, Seen};
 use super::policies::{self, Verdict};
-use super::{backoff, plan};
+use super::{backoff, counts};
 
 /// How the indexes of a Job fare.
 pub(super) struct Indexed<'a> {
@@ -32,7 +32,7 @@ impl<'a> Indexed<'a> {
         if spec.completion_mode.as_deref() != Some("Indexed") {
             return None;
         }
-        let completions = plan::known(spec.completions);
+        let completions = counts::known(spec.completions);
         let known =
             |text: Option<&String>| Indexes::parse(text.map(String::as_str).unwrap_or_default(), completions);
         let valid = || {
@@ -50,7 +50,7 @@ impl<'a> Indexed<'a> {
             terminating: valid().filter(|(_, pod)| pod.is_terminating()).map(|(index, _)| index).collect(),
         };
         if let Some(limit) = spec.backoff_limit_per_index {
-            let new = tracked().filter(|(_, pod)| is_last(spec, *pod, plan::known(Some(limit))));
+            let new = tracked().filter(|(_, pod)| is_last(spec, *pod, counts::known(Some(limit))));
             this.failed = Some(known(status.failed_indexes.as_ref()).with(new.map(|(index, _)| index)));
             tracked().for_each(|(index, pod)| this.hold(spec, index, pod));
         }
@@ -60,7 +60,7 @@ impl<'a> Indexed<'a> {
     fn hold(&mut self, spec: &JobSpec, index: usize, pod: Seen<'a>) {
         let given_up = self.failed.as_ref().is_some_and(|failed| failed.has(index));
         let settled = self.succeeded.has(index) || given_up || self.active.contains(&index);
-        if settled || !pod.failed(plan::replaces_failed_alone(spec)) {
+        if settled || !pod.failed(policies::replaces_failed_alone(spec)) {
             return;
         }
         let held = self.held.entry(index).or_insert(pod);
@@ -82,7 +82,7 @@ impl<'a> Indexed<'a> {
     /// Why the Job has failed by its indexes, as reason and message.
     pub(super) fn failure(&self, spec: &JobSpec) -> Option<(&'static str, &'static str)> {
         let failed = self.failed.as_ref()?.total();
-        let most = spec.max_failed_indexes.map(|most| plan::known(Some(most)));
+        let most = spec.max_failed_indexes.map(|most| counts::known(Some(most)));
         if most.is_some_and(|most| failed > most) {
             let text = "Job has exceeded the specified maximal number of failed indexes";
             return Some(("MaxFailedIndexesExceeded", text));
@@ -119,7 +119,7 @@ impl<'a> Indexed<'a> {
         if let Some(failed) = &self.failed {
             taken = taken.and(failed);
         }
-        if plan::replaces_failed_alone(spec) {
+        if policies::replaces_failed_alone(spec) {
             taken = taken.with(self.terminating.iter().copied());
         }
         let pending = taken.first_missing(count, self.completions);
@@ -146,7 +146,7 @@ impl<'a> Indexed<'a> {
 
 /// Whether no Pod of its index follows one that failed.
 fn is_last(spec: &JobSpec, pod: Seen<'_>, limit: usize) -> bool {
-    if !pod.failed(plan::replaces_failed_alone(spec)) {
+    if !pod.failed(policies::replaces_failed_alone(spec)) {
         return false;
     }
     match policies::verdict(spec, pod.0) {

@@ -6,6 +6,7 @@
 
 mod backoff;
 mod conditions;
+mod counts;
 mod indexed;
 mod indexes;
 mod plan;

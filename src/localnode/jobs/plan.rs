@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::super::events::Note;
 use super::backoff;
 use super::conditions::{self, Ending};
+use super::counts::{known, listed, number, shown};
 use super::indexed::Indexed;
 use super::pods::{New, Seen};
 use super::policies::{self, Verdict};
@@ -146,7 +147,7 @@ impl Plan {
         let wanted = if suspended { 0 } else { wanted(spec, count) };
         let surplus = surplus(count, active.saturating_sub(wanted));
         if surplus.is_empty() {
-            let waiting = if replaces_failed_alone(spec) { count.terminating } else { 0 };
+            let waiting = if policies::replaces_failed_alone(spec) { count.terminating } else { 0 };
             let missing = wanted.saturating_sub(waiting + active).min(MAX_AT_ONCE);
             if missing > 0 && !suspended {
                 self.add(missing, spec, (count, pods), pace);
@@ -175,7 +176,7 @@ impl Plan {
         (now, first_backoff): (Timestamp, Duration),
     ) {
         if spec.backoff_limit_per_index.is_none() {
-            self.again = backoff::remaining(pods, replaces_failed_alone(spec), first_backoff, now);
+            self.again = backoff::remaining(pods, policies::replaces_failed_alone(spec), first_backoff, now);
             if self.again.is_some() {
                 return;
             }
@@ -200,7 +201,7 @@ impl Plan {
 
     /// Names the Pods that have ended in the status, so that their finalizers can go.
     fn track(&mut self, spec: &JobSpec, (pods, indexed): (&[Pod], Option<&Indexed<'_>>), is_going: bool) {
-        let failed_alone = replaces_failed_alone(spec);
+        let failed_alone = policies::replaces_failed_alone(spec);
         let has_failed = self.ending.as_ref().is_some_and(|ending| !ending.succeeded);
         let uncounted = self.status.uncounted_terminated_pods.get_or_insert_default();
         let mut room = MAX_UNCOUNTED
@@ -259,7 +260,7 @@ pub(super) fn is_settled(status: &JobStatus) -> bool {
 
 /// Whether a Pod is one that failed and counts as such.
 fn counts_as_failed(spec: &JobSpec, indexed: Option<&Indexed<'_>>, pod: Seen<'_>) -> bool {
-    pod.failed(replaces_failed_alone(spec)) && counts(spec, indexed, pod)
+    pod.failed(policies::replaces_failed_alone(spec)) && counts(spec, indexed, pod)
 }
 
 /// Whether a Pod counts where it failed: it is one that the Job asks for, and no policy says otherwise.
@@ -297,12 +298,13 @@ fn exceeded(
     pods: &[Pod],
     now: Timestamp,
 ) -> Option<Ending> {
-    let of_policy = pods.iter().filter(|pod| Seen(pod).failed(replaces_failed_alone(spec))).find_map(|pod| {
-        match policies::verdict(spec, pod) {
+    let of_policy = pods
+        .iter()
+        .filter(|pod| Seen(pod).failed(policies::replaces_failed_alone(spec)))
+        .find_map(|pod| match policies::verdict(spec, pod) {
             Verdict::FailJob(why) => Some(Ending::failed("PodFailurePolicy", &why)),
             _ => None,
-        }
-    });
+        });
     let limit = known(Some(spec.backoff_limit.unwrap_or(6)));
     let restarts = known(Some(pods.iter().map(|pod| Seen(pod).restarts()).sum()));
     let restarting =
@@ -333,28 +335,6 @@ fn deadline(spec: &JobSpec, status: &JobStatus, now: Timestamp) -> Option<Durati
     let seconds = spec.active_deadline_seconds.filter(|_| spec.suspend != Some(true))?;
     let until = status.start_time.as_ref()?.0.saturating_add(SignedDuration::from_secs(seconds)).ok()?;
     Some(Duration::try_from(until.duration_since(now)).unwrap_or_default())
-}
-
-/// Whether Pods that are being deleted have neither failed nor left their place: what becomes of them is waited for.
-pub(super) fn replaces_failed_alone(spec: &JobSpec) -> bool {
-    spec.pod_replacement_policy.as_deref() == Some("Failed") || spec.pod_failure_policy.is_some()
-}
-
-pub(super) fn known(number: Option<i32>) -> usize {
-    usize::try_from(number.unwrap_or(0)).unwrap_or(0)
-}
-
-pub(super) fn number(count: usize) -> i32 {
-    i32::try_from(count).unwrap_or(i32::MAX)
-}
-
-/// Nought is not shown.
-pub(super) fn shown(count: usize) -> Option<i32> {
-    (count > 0).then(|| number(count))
-}
-
-fn listed(uids: Option<&Vec<String>>) -> usize {
-    uids.map_or(0, Vec::len)
 }
 
 #[cfg(test)]

@@ -22,6 +22,11 @@ pub(super) enum Verdict {
     FailJob(String),
 }
 
+/// Whether Pods that are being deleted have neither failed nor left their place: what becomes of them is waited for.
+pub(super) fn replaces_failed_alone(spec: &JobSpec) -> bool {
+    spec.pod_replacement_policy.as_deref() == Some("Failed") || spec.pod_failure_policy.is_some()
+}
+
 /// What the Job's policy says of a failed Pod.
 pub(super) fn verdict(spec: &JobSpec, pod: &Pod) -> Verdict {
     let rules = spec.pod_failure_policy.iter().flat_map(|policy| &policy.rules).enumerate();

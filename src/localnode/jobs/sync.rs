@@ -12,6 +12,7 @@ use kube::{Api, Client, Resource as _, ResourceExt as _};
 use serde_json::json;
 
 use super::super::events::{Events, Note};
+use super::counts;
 use super::plan::{self, Doomed, Plan};
 use super::pods::{self, FINALIZER, New, Seen};
 use super::{Key, conditions};
@@ -93,12 +94,12 @@ async fn act(
                 .tell(&about, Note::normal("SuccessfulDelete", format!("Deleted pod: {name}")))
                 .await;
         }
-        status.active = plan::shown(plan::known(status.active).saturating_sub(1));
+        status.active = counts::shown(counts::known(status.active).saturating_sub(1));
         status.ready = Some((status.ready.unwrap_or(0) - i32::from(was_ready)).max(0));
         status.terminating = Some(status.terminating.unwrap_or(0) + 1);
     }
     let (made, refused) = make(context, all, &job, &create).await?;
-    status.active = plan::shown(plan::known(status.active) + made);
+    status.active = counts::shown(counts::known(status.active) + made);
     job = write(jobs, job, &status).await?;
     for note in notes {
         context.events.tell(&about, note).await;

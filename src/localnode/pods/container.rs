@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ConfigMap, Container, ContainerStateTerminated, ObjectReference, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, ContainerStateTerminated, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Api, ResourceExt as _};
 use tokio::sync::{oneshot, watch};
@@ -16,11 +16,11 @@ use super::super::images::{self, Image};
 use super::super::log::Log;
 use super::super::supervise::protocol::{Mount, Order};
 use super::env::{self, Kind, Sources, Texts};
-use super::error::{ContainerConfigError, ProbeError, VolumeError};
+use super::error::{ContainerConfigError, VolumeError};
 use super::instance::{Errands, Exit, Instance, StartError, Stop};
 use super::limits;
-use super::pod_status::{Health, Place};
 use super::probes::{self, Checks};
+use super::run::Run;
 use super::service_account;
 use super::termination_message::TerminationMessage;
 use super::volumes::Volumes;
@@ -33,51 +33,8 @@ const LONGEST: Duration = Duration::from_mins(5);
 const STEADY: Duration = Duration::from_mins(10);
 /// How soon something is looked for again that was missing.
 const MISSING: Duration = Duration::from_secs(2);
-/// The exit code of what was killed.
-const KILLED: i32 = 137;
 /// What a container runtime answers for a program that cannot be started.
 const NO_START: i32 = 128;
-
-/// Whether an ended container is started again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Policy {
-    Always,
-    OnFailure,
-    Never,
-}
-
-impl Policy {
-    pub(super) fn of_pod(policy: Option<&str>) -> Self {
-        match policy {
-            Some("Never") => Self::Never,
-            Some("OnFailure") => Self::OnFailure,
-            _ => Self::Always,
-        }
-    }
-
-    /// Init containers run until they succeed, where the Pod's containers run for ever.
-    pub(super) fn of_init(self) -> Self {
-        if self == Self::Always { Self::OnFailure } else { self }
-    }
-
-    pub(super) fn starts_again(self, code: i32) -> bool {
-        match self {
-            Self::Always => true,
-            Self::OnFailure => code != 0,
-            Self::Never => false,
-        }
-    }
-}
-
-pub(super) struct Run<'a> {
-    pub(super) worker: &'a Worker<'a>,
-    pub(super) place: Place,
-    pub(super) container: &'a Container,
-    pub(super) policy: Policy,
-    pub(super) stop: Stop,
-    /// Starts so far.
-    pub(super) starts: u32,
-}
 
 impl Run<'_> {
     /// Starts the container as often as its policy says; its last exit code, and none if it never ran to an end before
@@ -121,15 +78,6 @@ impl Run<'_> {
         worker.step(|board, _| board.waiting(self.place, "CrashLoopBackOff", Some(text))).await;
         let text = format!("Back-off restarting failed container {name} in pod {pod}");
         self.tell(Note::warning("BackOff", text)).await;
-    }
-
-    pub(super) async fn tell(&self, note: Note) {
-        let list = if self.place.init { "initContainers" } else { "containers" };
-        let about = ObjectReference {
-            field_path: Some(format!("spec.{list}{{{}}}", self.container.name)),
-            ..self.worker.about.clone()
-        };
-        self.worker.context.events.tell(&about, note).await;
     }
 
     /// What stands for the image. Where nothing does, that is said, and nothing more happens until the Pod goes.
@@ -331,34 +279,6 @@ impl Run<'_> {
     async fn runs(&self, id: &str) {
         let (place, health) = (self.place, probes::at_first(self.container));
         self.worker.step(|board, now| board.running(place, id.to_owned(), health, now)).await;
-    }
-
-    /// Tells what probes say, where that is news.
-    pub(super) async fn health(&self, health: Health) {
-        self.worker.step(|board, _| board.health(self.place, health)).await;
-    }
-
-    /// Whether the container is started again when it ends by a probe.
-    pub(super) fn is_started_again(&self) -> bool {
-        self.policy.starts_again(KILLED) && !self.stop.is_asked()
-    }
-
-    /// Runs a probe's command beside the container's program; why it failed.
-    pub(super) async fn exec(
-        &self,
-        errands: &Errands,
-        command: &[String],
-        within: Duration,
-    ) -> Result<(), ProbeError> {
-        let settings = &self.worker.context.settings;
-        let image = settings.images.find(self.container.image.as_deref().unwrap_or_default());
-        let program = image.unwrap_or(Image::Own).program(&settings.program, command, &[]);
-        match errands.run(program, within).await {
-            // The container has ended, which says more than its probe.
-            None | Some((Some(0), _)) => Ok(()),
-            Some((Some(_), output)) => Err(ProbeError::Output(output)),
-            Some((None, _)) => Err(ProbeError::CommandTimedOut { command: command.join(" "), within }),
-        }
     }
 
     async fn not_started(&self, error: &StartError, at: Timestamp) -> Option<(i32, Duration)> {

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Container, EnvVar, Pod};
 use kube::ResourceExt as _;
 
 use super::super::NODE;
-use super::pod_status::ADDRESS;
+use super::ADDRESS;
 
 /// What programs are found by where nobody says otherwise.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

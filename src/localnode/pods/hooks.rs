@@ -9,10 +9,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::super::events::Note;
-use super::container::Run;
 use super::error::ProbeError;
 use super::instance::{Errands, Stop, either};
 use super::network_probe;
+use super::run::Run;
 
 /// How a kubelet introduces itself where it calls a handler.
 const AGENT: &str = "kube-lifecycle/1.36";

@@ -7,12 +7,16 @@ mod container;
 mod env;
 mod error;
 mod hooks;
+mod ignored;
 mod instance;
+mod life;
 mod limits;
 mod network_probe;
 mod pod_status;
 mod probes;
 mod projected;
+mod restart_policy;
+mod run;
 mod schedule;
 mod service_account;
 mod termination_message;
@@ -38,6 +42,9 @@ use super::{NODE, Settings, node};
 
 pub(super) use self::env::Kind;
 pub(super) use self::volume_refresh::Change;
+
+/// Every Pod has this machine's own address.
+const ADDRESS: &str = "127.0.0.1";
 
 /// A Pod as it is now; none when it has gone.
 type News = watch::Receiver<Option<Arc<Pod>>>;
@@ -120,7 +127,7 @@ impl Pods {
             Some(task) => drop(task.send(Some(pod))),
             None if is_for_us(&pod) => {
                 let context = Arc::clone(&self.context);
-                self.actors.start(uid, Some(pod), |news| worker::live(context, news));
+                self.actors.start(uid, Some(pod), |news| life::live(context, news));
             }
             None => {}
         }

@@ -13,8 +13,8 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::ADDRESS;
 use super::error::ProbeError;
-use super::pod_status::ADDRESS;
 
 /// How a kubelet introduces itself.
 const AGENT: &str = "kube-probe/1.36";

@@ -8,10 +8,8 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::container::Policy;
-
-/// Every Pod has this machine's own address.
-pub(super) const ADDRESS: &str = "127.0.0.1";
+use super::ADDRESS;
+use super::restart_policy::Policy;
 
 /// How a Pod ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

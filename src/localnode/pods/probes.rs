@@ -8,10 +8,10 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::super::events::Note;
-use super::container::Run;
 use super::instance::Errands;
 use super::network_probe;
 use super::pod_status::Health;
+use super::run::Run;
 
 /// What a probe is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

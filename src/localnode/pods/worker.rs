@@ -1,30 +1,23 @@
-//! The life of one Pod, from its place on the node to its last status.
+//! What stands for one Pod while it runs: what is known of it, who hears of it, and how it is ended.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex as Held, PoisonError};
 use std::time::Duration;
 
-use futures::StreamExt as _;
-use futures::future::BoxFuture;
-use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, ContainerStateTerminated, ObjectReference, Pod, PodStatus};
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, ObjectReference, Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Resource as _, ResourceExt as _};
 use serde_json::json;
-use tokio::sync::{Mutex, oneshot, watch};
+use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use tracing::warn;
 
 use super::super::events::Note;
-use super::container::{Policy, Run};
-use super::instance::Stop;
-use super::limits;
-use super::pod_status::{End, Place, PodState};
-use super::schedule::{Taken, schedule};
+use super::pod_status::{End, PodState};
 use super::service_account::Account;
-use super::volumes::{self, Volumes};
+use super::volumes::Volumes;
 use super::{Context, News, remove};
 use crate::telemetry::with_causes;
 
@@ -32,25 +25,6 @@ use crate::telemetry::with_causes;
 const GRACE: i64 = 30;
 /// How often a status is tried that the API server does not take.
 const ATTEMPTS: u32 = 5;
-
-/// Runs a Pod to its end.
-pub(super) async fn live(context: Arc<Context>, mut news: News) {
-    let Some(pod) = news.borrow().clone() else { return };
-    let bound = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
-    let begun = pod.status.as_ref().is_some_and(|status| status.start_time.is_some());
-    if begun {
-        return Worker::new(&context, (*pod).clone(), PodState::left(&pod)).fail_lost().await;
-    }
-    let taken = match bound {
-        true => Some(Taken { pod: (*pod).clone(), place: None }),
-        false => schedule(&context, &mut news).await,
-    };
-    let Some(Taken { pod, place }) = taken else { return };
-    let board = PodState::new(&pod, Timestamp::now());
-    let worker = Worker::new(&context, pod, board);
-    worker.run(&mut news).await;
-    drop(place);
-}
 
 /// Why a Pod is ended before its containers are done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,14 +50,12 @@ pub(super) struct Worker<'a> {
     board: Mutex<(PodState, Option<PodStatus>)>,
     cut: Held<Option<Cut>>,
     /// When containers have to have ended, and when those that run beside them.
-    main: watch::Sender<Option<Instant>>,
-    beside: watch::Sender<Option<Instant>>,
+    pub(super) main: watch::Sender<Option<Instant>>,
+    pub(super) beside: watch::Sender<Option<Instant>>,
 }
 
-type Beside<'a> = FuturesUnordered<BoxFuture<'a, Option<i32>>>;
-
 impl<'a> Worker<'a> {
-    fn new(context: &'a Context, pod: Pod, board: PodState) -> Self {
+    pub(super) fn new(context: &'a Context, pod: Pod, board: PodState) -> Self {
         let folder = context.folder(&pod.uid().unwrap_or_default());
         Self {
             about: pod.object_ref(&()),
@@ -153,26 +125,8 @@ impl<'a> Worker<'a> {
         hasten(&self.main, at);
     }
 
-    async fn run(&self, news: &mut News) {
-        self.step(|_, _| {}).await;
-        let groups = &self.context.groups;
-        let ignored = volumes::ignored(&self.pod, groups);
-        if !ignored.is_empty() {
-            let mut text = format!("not acted upon on this machine: {}", ignored.join(", "));
-            if limits::are_missed(&self.pod, groups) {
-                text = format!("{text}; {}", groups.remedy());
-            }
-            self.tell(Note::warning("IgnoredFields", text)).await;
-        }
-        let done = tokio::select! {
-            done = self.work() => done,
-            () = self.mind(news) => None,
-        };
-        self.conclude(done).await;
-    }
-
     /// Hears what is to end the Pod. Never returns.
-    async fn mind(&self, news: &mut News) {
+    pub(super) async fn mind(&self, news: &mut News) {
         let spec = self.pod.spec.as_ref();
         let grace = spec.and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(GRACE);
         let deadline = spec.and_then(|spec| spec.active_deadline_seconds);
@@ -221,83 +175,14 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs the containers in their order; whether the main ones succeeded, and none if the Pod was cut short.
-    async fn work(&self) -> Option<bool> {
-        let spec = self.pod.spec.clone().unwrap_or_default();
-        let policy = Policy::of_pod(spec.restart_policy.as_deref());
-        let mut stop = Stop::new(&self.main);
-        // What changes while the volumes are made is seen afterwards.
-        let changes = self.context.changes.subscribe();
-        if !self.prepare(&mut stop).await {
-            return None;
-        }
-        let mut beside = Beside::new();
-        let refreshing = self.refreshed(changes);
-        tokio::pin!(refreshing);
-        let all = async {
-            let inits = spec.init_containers.iter().flatten().enumerate();
-            for (at, container) in inits {
-                let place = Place { init: true, at };
-                if container.restart_policy.as_deref() == Some("Always") {
-                    let (begun, has_begun) = oneshot::channel();
-                    let run = self.a_run(place, container, Policy::Always, &self.beside);
-                    beside.push(Box::pin(run.keep(Some(begun))));
-                    // One that cannot be started is asked to end only once this is over.
-                    tokio::select! {
-                        _ = while_beside(&mut beside, has_begun) => {}
-                        () = stop.asked() => return None,
-                    }
-                } else {
-                    let run = self.a_run(place, container, policy.of_init(), &self.main);
-                    if while_beside(&mut beside, run.keep(None)).await? != 0 {
-                        return Some(false);
-                    }
-                }
-            }
-            if !spec.init_containers.as_ref().is_none_or(Vec::is_empty) {
-                self.step(PodState::initialized).await;
-            }
-            let main: Beside<'_> = FuturesUnordered::new();
-            for (at, container) in spec.containers.iter().enumerate() {
-                main.push(Box::pin(
-                    self.a_run(Place { init: false, at }, container, policy, &self.main).keep(None),
-                ));
-            }
-            let all = main.collect::<Vec<_>>();
-            let codes = while_beside(&mut beside, all).await;
-            codes
-                .into_iter()
-                .map(|code| code.map(|code| code == 0))
-                .try_fold(true, |all, one| Some(all & one?))
-        };
-        let done = tokio::select! {
-            done = all => done,
-            () = &mut refreshing => None,
-        };
-        let at = self.main.borrow().unwrap_or_else(|| Instant::now() + self.grace());
-        hasten(&self.beside, at);
-        while beside.next().await.is_some() {}
-        done
-    }
-
     /// What the Pod gives its containers to end.
     pub(super) fn grace(&self) -> Duration {
         let spec = self.pod.spec.as_ref();
         seconds_of(spec.and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(GRACE))
     }
 
-    fn a_run<'r>(
-        &'r self,
-        place: Place,
-        container: &'r Container,
-        policy: Policy,
-        stop: &watch::Sender<Option<Instant>>,
-    ) -> Run<'r> {
-        Run { worker: self, place, container, policy, stop: Stop::new(stop), starts: 0 }
-    }
-
     /// Says how the Pod ended, and lets a deleted one go.
-    async fn conclude(&self, done: Option<bool>) {
+    pub(super) async fn conclude(&self, done: Option<bool>) {
         let cut = self.cut();
         if cut == Some(Cut::Gone) {
             return remove(self.folder.clone());
@@ -347,7 +232,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Nobody knows how the Pod's containers ended: it fails, as on a node that was lost.
-    async fn fail_lost(&self) {
+    pub(super) async fn fail_lost(&self) {
         let now = Timestamp::now();
         let how = ContainerStateTerminated {
             exit_code: 137,
@@ -376,19 +261,8 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Waits for `main` while what runs beside it goes on.
-async fn while_beside<T>(beside: &mut Beside<'_>, main: impl Future<Output = T>) -> T {
-    tokio::pin!(main);
-    loop {
-        tokio::select! {
-            done = &mut main => return done,
-            Some(_) = beside.next() => {}
-        }
-    }
-}
-
 /// Says an earlier time, or the first one.
-fn hasten(stop: &watch::Sender<Option<Instant>>, at: Instant) {
+pub(super) fn hasten(stop: &watch::Sender<Option<Instant>>, at: Instant) {
     stop.send_if_modified(|by| {
         let sooner = by.is_none_or(|by| at < by);
         if sooner {

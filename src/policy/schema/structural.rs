@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::format::is_checked;
+use super::format::is_known;
 use super::{Enumeration, Pattern};
 
 /// `type`.
@@ -299,5 +299,16 @@ impl Schema {
     #[must_use]
     pub fn type_text(&self) -> &str {
         self.schema_type.as_ref().map_or("", SchemaType::as_str)
+    }
+}
+
+/// Whether a server checks the format in values of this type.
+#[must_use]
+pub(super) fn is_checked(format: &str, schema_type: Option<&SchemaType>) -> bool {
+    match schema_type {
+        None | Some(SchemaType::String) => is_known(format),
+        Some(SchemaType::Integer) => matches!(format, "int32" | "int64"),
+        Some(SchemaType::Number) => matches!(format, "float" | "double"),
+        Some(SchemaType::Object | SchemaType::Array | SchemaType::Boolean | SchemaType::Other(_)) => false,
     }
 }

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::authorizer::Answers;
 use super::binding::Binding;
-use super::decide::Bound;
 use super::evaluate::{Annotation, Evaluation, denies, reason};
 use super::namespace;
 use super::objects::Objects;
@@ -23,13 +22,22 @@ use crate::report::decision::{
 };
 use crate::report::options::EvalOptions;
 use crate::request::Request;
-use crate::request::host::{Host, HostError};
+use crate::request::host::{Host, HostError, Scope};
 
 const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_failure";
 /// Begins the key of what is noted of a request that an exception lets through; the name of the policy follows.
 const EXCEPTION_ANNOTATION: &str = "exception.admit.dev/";
 /// Bytes of a published audit annotation.
 const MAX_ANNOTATION: usize = 10 * 1024;
+
+/// A policy and one of its bindings.
+#[derive(Clone, Copy)]
+pub(super) struct Bound<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) binding: &'a Binding,
+    pub(super) scope: Option<Scope>,
+    pub(super) matched: &'a Matched<'a>,
+}
 
 /// Storage of the values of one decision.
 #[derive(Debug, Default)]

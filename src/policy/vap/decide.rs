@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::authorizer::HostAuthorizer;
 use super::binding::Binding;
-use super::collector::Collector;
+use super::collector::{Bound, Collector};
 use super::evaluate::evaluate;
 use super::objects::{Converted, node};
 use super::params::{self, ParamError, Params};
@@ -16,16 +16,7 @@ use super::policy::Policy;
 use super::request_value::{condition_request_value, request_value};
 use super::session::Inputs;
 use crate::matching::{MatchError, Matched};
-use crate::request::host::{HostError, Scope};
-
-/// A policy and one of its bindings.
-#[derive(Clone, Copy)]
-pub(super) struct Bound<'a> {
-    pub(super) policy: &'a Policy,
-    pub(super) binding: &'a Binding,
-    pub(super) scope: Option<Scope>,
-    pub(super) matched: &'a Matched<'a>,
-}
+use crate::request::host::HostError;
 
 /// Decides a request by `policy` with `bindings`, which it matches as `matched`, and adds the results to `collector`.
 pub(crate) fn decide(

@@ -41,6 +41,19 @@ impl Sources {
         tables.into_iter().filter_map(Result::ok).collect()
     }
 
+    /// All of them, in the order of their paths.
+    pub(crate) fn files(&self) -> &[SourceFile] {
+        &self.files
+    }
+
+    /// Sources of the package `x` that a test makes up.
+    #[cfg(test)]
+    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
+        let file =
+            |(path, text): &(&str, &str)| SourceFile { path: (*path).to_owned(), text: (*text).to_owned() };
+        Self { files: files.iter().map(file).collect(), packages: ["x".to_owned()].into() }
+    }
+
     fn text(&self, path: &str) -> &str {
         let file = self.files.iter().find(|file| file.path == path);
         &file
@@ -74,7 +87,7 @@ impl Sources {
     }
 
     /// The package in `src` that the file belongs to; none for the root package.
-    fn package_of(&self, path: &str) -> Option<String> {
+    pub(crate) fn package_of(&self, path: &str) -> Option<String> {
         let first = path.strip_prefix("src/")?.split('/').next()?;
         self.packages.get(first).cloned()
     }
@@ -138,7 +151,7 @@ impl View {
 }
 
 /// The modules from the root of the file's crate to the file.
-fn module_path(path: &str, package: Option<&str>) -> Vec<String> {
+pub(crate) fn module_path(path: &str, package: Option<&str>) -> Vec<String> {
     let folder = package.map_or_else(|| "src/".to_owned(), |package| format!("src/{package}/"));
     let below = path.strip_prefix(&folder).unwrap_or(path).trim_end_matches(".rs");
     let mut names: Vec<_> = below.split('/').map(str::to_owned).collect();
@@ -189,14 +202,12 @@ mod tests {
 
     #[test]
     fn a_forbidden_import_would_be_found() {
-        let file = |path: &str, text: &str| SourceFile { path: path.to_owned(), text: text.to_owned() };
         let head = "//! | module | decides | may use |\n//! |---|---|---|\n//! | `value` | x | std |\n//! | `plan` | x | std |\npub use plan::Program;";
-        let files = vec![
-            file("src/x/lib.rs", head),
-            file("src/x/plan.rs", ""),
-            file("src/x/value/node.rs", "use crate::Program;"),
-        ];
-        let sources = Sources { files, packages: ["x".to_owned()].into() };
+        let sources = Sources::of(&[
+            ("src/x/lib.rs", head),
+            ("src/x/plan.rs", ""),
+            ("src/x/value/node.rs", "use crate::Program;"),
+        ]);
         let table = Table::read("src/x/lib.rs", head, &BTreeSet::new()).unwrap();
         let all = [("value".to_owned(), "plan".to_owned(), "src/x/value/node.rs".to_owned())];
         assert_eq!(sources.uses(&table), all);

@@ -1,17 +1,46 @@
 //! What a source file names by path: `crate::a::b`, `super::c`, `use admit_cel::{d, e::f}`, each as segments from the
 //! crate's root. Comments, texts and `#[cfg(test)]` modules name nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A path from the root of a crate: `["crate", "plan", "Program"]`, or `["admit_cel", "Value"]`.
 pub(crate) type Path = Vec<String>;
 
 /// Every path that the text names from `crate`, `self`, `super` or a package of ours. `module` is where the text stands.
 pub(crate) fn named(text: &str, module: &[String]) -> BTreeSet<Path> {
+    Reader::over(&tokens(text), BTreeMap::new(), module).found
+}
+
+/// A name that a `use` brings into a file.
+pub(crate) struct Import {
+    pub(crate) name: String,
+    /// From the root of its crate.
+    pub(crate) path: Path,
+    /// Whether the file only passes it on: `pub use`, or `pub(crate) use`.
+    pub(crate) passed_on: bool,
+}
+
+/// What a file imports, and every path that it names, imported names and those of its child modules among them.
+pub(crate) struct Mentions {
+    pub(crate) imports: Vec<Import>,
+    pub(crate) found: BTreeSet<Path>,
+}
+
+pub(crate) fn mentions(text: &str, module: &[String]) -> Mentions {
     let tokens = tokens(text);
-    let mut reader = Reader { tokens: &tokens, at: 0, scopes: Vec::new(), depth: 0, found: BTreeSet::new() };
-    reader.read(module);
-    reader.found
+    let children = tokens.windows(3).filter(|window| window[0] == "mod" && window[2] == ";");
+    let mut known: BTreeMap<String, Path> = children
+        .map(|window| {
+            let path = ["crate"].map(str::to_owned).into_iter().chain(module.iter().cloned());
+            (window[1].clone(), path.chain([window[1].clone()]).collect())
+        })
+        .collect();
+    let imports = Reader::over(&tokens, known.clone(), module).imports;
+    known.extend(imports.iter().map(|import| (import.name.clone(), import.path.clone())));
+    let read = Reader::over(&tokens, known, module);
+    let used = imports.iter().filter(|import| !import.passed_on).map(|import| import.path.clone());
+    let found = used.chain(read.found).collect();
+    Mentions { imports, found }
 }
 
 /// The names that a crate's root or a folder's `mod.rs` re-exports, each with the path that it stands for.
@@ -34,10 +63,27 @@ struct Reader<'a> {
     /// Modules within the file that are open, each with the depth of braces that closes it.
     scopes: Vec<(String, usize)>,
     depth: usize,
+    /// Names that stand for a path: children and imports of the file, where those are of interest.
+    known: BTreeMap<String, Path>,
+    imports: Vec<Import>,
     found: BTreeSet<Path>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn over(tokens: &'a [String], known: BTreeMap<String, Path>, module: &[String]) -> Self {
+        let mut reader = Self {
+            tokens,
+            at: 0,
+            scopes: Vec::new(),
+            depth: 0,
+            known,
+            imports: Vec::new(),
+            found: BTreeSet::new(),
+        };
+        reader.read(module);
+        reader
+    }
+
     fn read(&mut self, module: &[String]) {
         while let Some(token) = self.tokens.get(self.at) {
             match token.as_str() {
@@ -54,20 +100,29 @@ impl Reader<'_> {
                     self.scopes.push((self.token(1).to_owned(), self.depth));
                 }
                 "use" => {
+                    let passed_on = self.at > 0 && matches!(self.tokens[self.at - 1].as_str(), "pub" | ")");
                     let mut paths = Vec::new();
-                    self.at =
-                        tree(self.tokens, self.at + 1, &mut Vec::new(), &mut |path, _| paths.push(path));
-                    paths.into_iter().for_each(|path| self.keep(path, module));
+                    self.at = tree(self.tokens, self.at + 1, &mut Vec::new(), &mut |path, name| {
+                        paths.push((path, name));
+                    });
+                    for (path, name) in paths {
+                        let Some(path) = self.absolute(path, module) else { continue };
+                        self.imports.push(Import { name, path: path.clone(), passed_on });
+                        // Whoever follows imports tells by them whether the file only passes the name on.
+                        if self.known.is_empty() {
+                            self.found.insert(path);
+                        }
+                    }
                     continue;
                 }
-                first if begins(first) && self.token(1) == "::" && !self.goes_on() => {
+                first if self.leads(first) && !self.goes_on() => {
                     let mut path = Vec::new();
                     while self.token(1) == "::" && is_name(self.token(2)) {
                         path.push(self.token(0).to_owned());
                         self.at += 2;
                     }
                     path.push(self.token(0).to_owned());
-                    self.keep(path, module);
+                    self.found.extend(self.absolute(path, module));
                 }
                 _ => {}
             }
@@ -79,9 +134,15 @@ impl Reader<'_> {
         self.tokens.get(self.at + ahead).map_or("", String::as_str)
     }
 
-    /// Whether the token belongs to a path that began before it.
+    /// Whether the token begins a path of interest, or is a name that stands for one. A known name before a colon is a
+    /// field or a variable.
+    fn leads(&self, token: &str) -> bool {
+        (begins(token) && self.token(1) == "::") || (self.known.contains_key(token) && self.token(1) != ":")
+    }
+
+    /// Whether the token belongs to a path that began before it, or is a member.
     fn goes_on(&self) -> bool {
-        self.at > 0 && self.tokens[self.at - 1] == "::"
+        self.at > 0 && ["::", "."].contains(&self.tokens[self.at - 1].as_str())
     }
 
     /// Whether `#[cfg(test)]` stands before the module that begins here.
@@ -106,12 +167,18 @@ impl Reader<'_> {
         }
     }
 
-    /// Keeps a path from the root of its crate.
-    fn keep(&mut self, path: Path, module: &[String]) {
+    /// The path from the root of its crate; none for those that are of no interest.
+    fn absolute(&self, path: Path, module: &[String]) -> Option<Path> {
         let mut here: Vec<String> = module.to_vec();
         here.extend(self.scopes.iter().map(|(name, _)| name.clone()));
-        let Some(first) = path.first().filter(|first| begins(first)) else { return };
-        let rest = match first.as_str() {
+        let first = path.first()?;
+        if let Some(known) = self.known.get(first).filter(|_| !begins(first)) {
+            return Some(known.iter().chain(path.iter().skip(1)).cloned().collect());
+        }
+        if !begins(first) {
+            return None;
+        }
+        Some(match first.as_str() {
             "self" | "super" => {
                 let climbs = path.iter().take_while(|name| *name == "super").count();
                 here.truncate(here.len().saturating_sub(climbs));
@@ -119,8 +186,7 @@ impl Reader<'_> {
                 ["crate".to_owned()].into_iter().chain(here).chain(below.cloned()).collect()
             }
             _ => path,
-        };
-        self.found.insert(rest);
+        })
     }
 }
 

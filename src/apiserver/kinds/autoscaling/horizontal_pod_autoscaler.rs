@@ -1,11 +1,11 @@
 //! HorizontalPodAutoscaler, in the form of `v2`, which objects of `v1` are converted to.
 
 use admit_apimachinery::findings::FieldErrors;
-use admit_apimachinery::names;
 use admit_apimachinery::quantity::Quantity;
 use serde_json::{Value, json};
 
 use super::metrics;
+use super::target::{Version, reference};
 use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::set_absent;
@@ -45,17 +45,6 @@ fn default(version: &str, autoscaler: &mut Value) {
     if is_empty(others.as_ref()) {
         set_absent(&mut autoscaler["spec"], &[("targetCPUUtilizationPercentage", json!(LOAD))]);
     }
-}
-
-/// What the version of an object that is referred to has to be.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Version {
-    /// Nobody looks.
-    Any,
-    /// A version, of the core group or another.
-    Formed,
-    /// A version of a group that has a name.
-    OfGroup,
 }
 
 fn validate(object: &Value, errors: &mut FieldErrors) {
@@ -113,26 +102,6 @@ fn version_of(target: &Field<'_>, before: Option<&Field<'_>>) -> Version {
         _ if stays => Version::Any,
         "ReplicationController" => Version::Formed,
         _ => Version::OfGroup,
-    }
-}
-
-/// A reference to an object by its kind and name.
-pub(super) fn reference(target: &Field<'_>, version: Version, errors: &mut FieldErrors) {
-    for part in ["kind", "name"] {
-        let part = target.get(part);
-        if part.is_empty() {
-            errors.add(|| part.required(""));
-        } else {
-            part.problems(names::path_segment(part.text(), false), errors);
-        }
-    }
-    let given = target.get("apiVersion");
-    let text = given.text();
-    let slashes = text.matches('/').count();
-    if version != Version::Any && slashes > 1 {
-        errors.add(|| given.invalid(format!("unexpected GroupVersion string: {text}")));
-    } else if version == Version::OfGroup && (slashes == 0 || text.starts_with('/')) {
-        errors.add(|| given.invalid("apiVersion must specify API group"));
     }
 }
 

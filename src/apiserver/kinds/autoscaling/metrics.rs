@@ -4,7 +4,7 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::quantity::Quantity;
 use admit_apimachinery::{labels, names};
 
-use super::horizontal_pod_autoscaler::{Version, reference};
+use super::target::{Version, reference};
 use crate::kinds::field::Field;
 
 /// The type of a metric, the member that tells of its source, and what is wrong with that. In the order in which

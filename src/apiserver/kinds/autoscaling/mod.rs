@@ -2,6 +2,7 @@
 
 mod horizontal_pod_autoscaler;
 mod metrics;
+mod target;
 
 use super::Strategy;
 

@@ -108,16 +108,8 @@ fn validate_create(pod: &Value, errors: &mut FieldErrors) {
 
 fn validate_update(pod: &Value, old: &Value, errors: &mut FieldErrors) {
     validate(pod, old.get("spec"), errors);
-    annotation_changes(pod, old, errors);
+    annotations::updated(pod, old, errors);
     pod_update::validate(pod, old, errors);
-}
-
-/// What is wrong with a change of annotations, which are looked at once more as a whole.
-pub(super) fn annotation_changes(pod: &Value, old: &Value, errors: &mut FieldErrors) {
-    let (root, before) = (Field::root(pod), Field::root(old));
-    let given = root.get("metadata").get("annotations");
-    annotations::changes(&given, &before.get("metadata").get("annotations"), errors);
-    annotations::validate(&given, &root.get("spec"), errors);
 }
 
 /// Changes of pods are made by programs, which nobody reads the warnings of.

@@ -8,8 +8,8 @@ use admit_apimachinery::labels;
 use admit_apimachinery::names::NameRule;
 use serde_json::{Value, json};
 
-use super::pod::annotation_changes;
 use crate::kinds::field::Field;
+use crate::kinds::shared::pod_spec::annotations;
 use crate::kinds::shared::{internal, network};
 
 /// Conditions that Kubernetes itself sets.
@@ -17,7 +17,7 @@ const SYSTEM: [&str; 3] = ["PodScheduled", "Ready", "Initialized"];
 
 /// What is wrong with a new status.
 pub(super) fn validate(pod: &Value, old: &Value, errors: &mut FieldErrors) {
-    annotation_changes(pod, old, errors);
+    annotations::updated(pod, old, errors);
     let (root, before) = (Field::root(pod), Field::root(old));
     let (status, old_status) = (root.get("status"), before.get("status"));
     for condition in status.get("conditions").items() {

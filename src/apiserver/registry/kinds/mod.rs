@@ -7,7 +7,6 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::create::has_generation;
 use crate::call::Call;
 use crate::kinds::shared::pod_spec;
 use crate::kinds::{Habit, Reading, Request, Strategy, has, strategy};
@@ -19,6 +18,37 @@ use crate::validation::{self, metadata};
 /// Whether a client may give the status together with the rest.
 pub(super) fn status_is_kept(info: &ResourceInfo) -> bool {
     has(info, Habit::StatusIsKept)
+}
+
+/// Whether objects of this kind count the changes of their specification.
+pub(super) fn has_generation(info: &ResourceInfo) -> bool {
+    const COUNTED: [&str; 24] = [
+        "pods",
+        "replicationcontrollers",
+        "jobs",
+        "cronjobs",
+        "deployments",
+        "replicasets",
+        "statefulsets",
+        "daemonsets",
+        "poddisruptionbudgets",
+        "customresourcedefinitions",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "validatingwebhookconfigurations",
+        "mutatingwebhookconfigurations",
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        "networkpolicies",
+        "ingresses",
+        "ingressclasses",
+        "endpointslices",
+        "flowschemas",
+        "prioritylevelconfigurations",
+        "resourceslices",
+        "podtemplates",
+    ];
+    !info.builtin || COUNTED.contains(&info.plural.as_str())
 }
 
 /// Whether PUT has to name the resourceVersion that it replaces.

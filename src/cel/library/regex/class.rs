@@ -1,9 +1,10 @@
 //! Character classes in brackets.
 
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use super::escape::{self, class_escape};
-use super::parse::{Error, next_char, up_to};
+use super::sets::{fold, named_class};
+use super::text::{Error, next_char, up_to};
 
 /// Reads `[…]` at the start of `text`.
 pub(super) fn parse(text: &str, fold_case: bool) -> Result<(ClassUnicode, &str), Error<'_>> {
@@ -77,52 +78,4 @@ fn between(low: u32, high: u32) -> ClassUnicode {
     let low = char::from_u32(low).unwrap_or('\u{e000}');
     let high = char::from_u32(high).unwrap_or('\u{d7ff}');
     if low > high { ClassUnicode::empty() } else { ClassUnicode::new([ClassUnicodeRange::new(low, high)]) }
-}
-
-/// The members of a class of ASCII characters, by its POSIX name.
-pub(super) fn named_class(name: &str, negated: bool, fold_case: bool) -> Option<ClassUnicode> {
-    let ranges: &[(char, char)] = match name {
-        "alnum" => &[('0', '9'), ('A', 'Z'), ('a', 'z')],
-        "alpha" => &[('A', 'Z'), ('a', 'z')],
-        "ascii" => &[('\0', '\u{7f}')],
-        "blank" => &[('\t', '\t'), (' ', ' ')],
-        "cntrl" => &[('\0', '\u{1f}'), ('\u{7f}', '\u{7f}')],
-        "digit" => &[('0', '9')],
-        "graph" => &[('!', '~')],
-        "lower" => &[('a', 'z')],
-        "print" => &[(' ', '~')],
-        "punct" => &[('!', '/'), (':', '@'), ('[', '`'), ('{', '~')],
-        "space" => &[('\t', '\r'), (' ', ' ')],
-        // What `\s` means leaves the vertical tab out.
-        "perl space" => &[('\t', '\n'), ('\u{c}', '\r'), (' ', ' ')],
-        "upper" => &[('A', 'Z')],
-        "word" => &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')],
-        "xdigit" => &[('0', '9'), ('A', 'F'), ('a', 'f')],
-        _ => return None,
-    };
-    let mut class = ClassUnicode::new(ranges.iter().map(|(low, high)| ClassUnicodeRange::new(*low, *high)));
-    if fold_case {
-        fold(&mut class);
-    }
-    if negated {
-        class.negate();
-    }
-    Some(class)
-}
-
-/// A character with those that differ from it in case only.
-pub(super) fn folded(c: char) -> ClassUnicode {
-    let mut class = ClassUnicode::new([ClassUnicodeRange::new(c, c)]);
-    fold(&mut class);
-    class
-}
-
-/// Adds to a class what differs from its members in case only.
-pub(super) fn fold(class: &mut ClassUnicode) {
-    // Fails only in a build of the crate without Unicode tables, which the manifest rules out.
-    let _ = class.try_case_fold_simple();
-}
-
-pub(super) fn hir(class: ClassUnicode) -> Hir {
-    Hir::class(Class::Unicode(class))
 }

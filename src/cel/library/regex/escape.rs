@@ -2,8 +2,8 @@
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
-use super::class::{self, named_class};
-use super::parse::{Error, next_char, up_to};
+use super::sets::{fold, named_class};
+use super::text::{Error, next_char, up_to};
 
 const INVALID: &str = "invalid escape sequence";
 
@@ -114,7 +114,7 @@ fn unicode_class<'t>(
     };
     let mut class = property(name).ok_or_else(|| invalid(up_to(text, rest)))?;
     if fold_case {
-        class::fold(&mut class);
+        fold(&mut class);
     }
     if negated {
         class.negate();

@@ -5,6 +5,8 @@ mod class;
 mod escape;
 mod parse;
 mod parts;
+mod sets;
+mod text;
 
 pub use self::parts::PatternPart;
 
@@ -167,12 +169,12 @@ impl Unbuilt {
     fn told(self, pattern: &str) -> EvalError {
         match self {
             Self::Invalid(error) => error,
-            Self::TooLarge => refusal(parse::Error::too_large(pattern)),
+            Self::TooLarge => refusal(text::Error::too_large(pattern)),
         }
     }
 }
 
-fn refusal(error: parse::Error<'_>) -> EvalError {
+fn refusal(error: text::Error<'_>) -> EvalError {
     EvalError::other(format!("error parsing regexp: {error}"))
 }
 

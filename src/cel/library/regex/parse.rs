@@ -1,35 +1,11 @@
 //! The grammar outside of character classes. A stack of operands and open brackets, as in Go's parser, keeps the
 //! recursion out of parsing; the height of the result is bounded for those who walk it.
 
-use std::fmt;
-
 use regex_syntax::hir::{Dot, Hir, Look, Repetition};
 
-use super::class;
 use super::escape::{self, class_escape};
-
-/// Why a pattern is none: the rule, and the part of the pattern that breaks it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Error<'p> {
-    rule: &'static str,
-    part: &'p str,
-}
-
-impl<'p> Error<'p> {
-    pub(super) const fn new(rule: &'static str, part: &'p str) -> Self {
-        Self { rule, part }
-    }
-
-    pub(super) const fn too_large(pattern: &'p str) -> Self {
-        Self::new("expression too large", pattern)
-    }
-}
-
-impl fmt::Display for Error<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: `{}`", self.rule, self.part)
-    }
-}
+use super::text::{Error, next_char, up_to};
+use super::{class, sets};
 
 /// What `(?i)` and its like switch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -113,7 +89,7 @@ impl<'p> Parser<'p> {
             }
             '[' => {
                 let (class, rest) = class::parse(text, self.flags.fold_case)?;
-                self.push(class::hir(class));
+                self.push(sets::hir(class));
                 rest
             }
             '*' | '+' | '?' | '{' => return self.step_repeat(first, text, last_repeat),
@@ -198,7 +174,7 @@ impl<'p> Parser<'p> {
             _ => {}
         }
         if let Some((class, rest)) = class_escape(text, self.flags.fold_case)? {
-            self.push(class::hir(class));
+            self.push(sets::hir(class));
             return Ok(rest);
         }
         let (code, rest) = escape::parse(text)?;
@@ -215,7 +191,7 @@ impl<'p> Parser<'p> {
     fn literal(&mut self, code: u32) {
         let hir = match char::from_u32(code) {
             None => Hir::fail(),
-            Some(c) if self.flags.fold_case => class::hir(class::folded(c)),
+            Some(c) if self.flags.fold_case => sets::hir(sets::folded(c)),
             Some(c) => Hir::literal(c.encode_utf8(&mut [0; 4]).as_bytes()),
         };
         self.push(hir);
@@ -342,15 +318,4 @@ fn parse_count(text: &str) -> Option<(u32, &str)> {
         return None;
     }
     Some((digits.parse().unwrap_or(u32::MAX), rest))
-}
-
-/// The first character; the text is not empty where that matters.
-pub(super) fn next_char(text: &str) -> (char, &str) {
-    let mut chars = text.chars();
-    (chars.next().unwrap_or('\0'), chars.as_str())
-}
-
-/// The part of `text` before its end `after`.
-pub(super) fn up_to<'t>(text: &'t str, after: &str) -> &'t str {
-    text.get(..text.len().saturating_sub(after.len())).unwrap_or(text)
 }

@@ -13,9 +13,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::HubSettings;
-use super::error::HubError;
 use super::reach::Reached;
-use super::replicate::Replicator;
+use super::replicate::{PART, Replicator};
 use super::spoke::Spoke;
 use crate::controllers::kit::conditions::Truth;
 use crate::controllers::kit::controller::{Controller, Surroundings};
@@ -30,8 +29,6 @@ use crate::telemetry::with_causes;
 
 /// Under which it is counted and logged.
 const REPLICATION: &str = "observability-replication";
-/// As whose part it says how it is.
-pub(super) const PART: &str = "Hub";
 /// How often the hub's object is looked at although nothing changed.
 const RESYNC: Duration = Duration::from_mins(5);
 /// Waits between connections that did not work.
@@ -144,14 +141,4 @@ fn wakes(
         let keys: Vec<Key> = objects.state().iter().map(|object| Key::of(object.as_ref())).collect();
         stream::iter(keys)
     })
-}
-
-/// What a look at the hub's object came to, for people.
-pub(super) fn say(says: &Says, trouble: Option<&HubError>) {
-    match trouble {
-        Some(error) => {
-            says.say(PART, Aspect::Degraded, Truth::True, "NotReplicated", with_causes(error));
-        }
-        None => says.say(PART, Aspect::Degraded, Truth::False, "AsExpected", ""),
-    }
 }

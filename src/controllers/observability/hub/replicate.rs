@@ -10,16 +10,18 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::error::{Class, HubError};
-use super::link::say;
 use super::reach::Heard;
 use super::spoke::Spoke;
+use crate::controllers::kit::conditions::Truth;
 use crate::controllers::kit::conflict::on_conflict;
 use crate::controllers::kit::controller::{Next, Reconcile};
-use crate::controllers::kit::operator::Says;
+use crate::controllers::kit::operator::{Aspect, Says};
 use crate::controllers::observability::counts::Counts;
 use crate::controllers::observability::crd::{FINALIZER, NAME, ObservabilityAddon};
 use crate::telemetry::with_causes;
 
+/// As whose part it says how it is.
+pub(super) const PART: &str = "Hub";
 /// For one look, conflicts and all. A hub that takes longer is not there.
 const ANSWER: Duration = Duration::from_secs(30);
 /// Until the spoke is looked at again while it goes; what holds it is told of by no watch of ours where it was never seen.
@@ -161,5 +163,15 @@ pub(super) async fn let_go(api: &Api<ObservabilityAddon>) -> Result<(), kube::Er
     match api.replace(NAME, &PostParams::default(), &there).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         replaced => replaced.map(drop),
+    }
+}
+
+/// What a look at the hub's object came to, for people.
+fn say(says: &Says, trouble: Option<&HubError>) {
+    match trouble {
+        Some(error) => {
+            says.say(PART, Aspect::Degraded, Truth::True, "NotReplicated", with_causes(error));
+        }
+        None => says.say(PART, Aspect::Degraded, Truth::False, "AsExpected", ""),
     }
 }

@@ -13,7 +13,8 @@ use kube::api::LogParams;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::super::super::gatherer::{Context, Failure, Gatherer, Run};
+use super::super::super::failure::Failure;
+use super::super::super::gatherer::{Context, Gatherer, Run};
 use super::super::super::lister::{self, Resource};
 use super::super::super::remote::LogRequest;
 use super::super::super::spool::MAX_RECORDS;

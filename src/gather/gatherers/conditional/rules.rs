@@ -4,7 +4,8 @@
 use futures::FutureExt;
 use serde_json::{Value, json};
 
-use super::super::super::gatherer::{Context, Failure, Gatherer, Run};
+use super::super::super::failure::Failure;
+use super::super::super::gatherer::{Context, Gatherer, Run};
 
 pub(in super::super) const ROW: Gatherer = Gatherer {
     id: "conditional/conditional_gatherer_rules",

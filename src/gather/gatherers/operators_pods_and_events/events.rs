@@ -6,7 +6,8 @@ use std::collections::BinaryHeap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::super::gatherer::{Context, Failure};
+use super::super::super::failure::Failure;
+use super::super::super::gatherer::Context;
 use super::super::super::lister::{self, Resource};
 use super::super::tell;
 

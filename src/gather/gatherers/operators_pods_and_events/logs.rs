@@ -10,7 +10,8 @@ use kube::api::LogParams;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::super::super::gatherer::{Context, Failure};
+use super::super::super::failure::Failure;
+use super::super::super::gatherer::Context;
 use super::super::super::spool::MAX_RECORDS;
 use super::super::pods::items;
 use super::super::{name, namespace, told};

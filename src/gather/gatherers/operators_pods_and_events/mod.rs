@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use self::logs::Logged;
 use super::super::anonymize;
-use super::super::gatherer::{Context, Failure, Gatherer, Look, Run, Shared};
+use super::super::failure::Failure;
+use super::super::gatherer::{Context, Gatherer, Look, Run, Shared};
 use super::super::lister;
 use super::pods::{self, items};
 use super::{PODS, name, tell, told};

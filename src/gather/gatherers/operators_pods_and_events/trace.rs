@@ -2,7 +2,7 @@
 
 use regex_automata::meta::Regex;
 
-use super::super::super::gatherer::Failure;
+use super::super::super::failure::Failure;
 
 /// Lines kept in front of a stack trace: what went wrong is said there.
 const BEFORE: usize = 20;

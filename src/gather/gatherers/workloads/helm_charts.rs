@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use futures::FutureExt;
 use serde_json::{Value, json};
 
-use super::super::super::gatherer::{Context, Failure, Gatherer, Run};
+use super::super::super::failure::Failure;
+use super::super::super::gatherer::{Context, Gatherer, Run};
 use super::super::super::lister::{self, Resource};
 use super::super::{hashed, namespace, tell, told};
 

@@ -6,7 +6,8 @@ use futures::stream::{self, StreamExt as _};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-use super::super::super::gatherer::{Context, Failure};
+use super::super::super::failure::Failure;
+use super::super::super::gatherer::Context;
 use super::super::super::lister::{self, Resource};
 use super::super::hashed;
 use super::super::pods::items;

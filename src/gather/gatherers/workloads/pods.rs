@@ -7,7 +7,8 @@ use futures::future::{BoxFuture, ready};
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use super::super::super::gatherer::{Context, Failure, Gatherer, Look, Run, Shared};
+use super::super::super::failure::Failure;
+use super::super::super::gatherer::{Context, Gatherer, Look, Run, Shared};
 use super::super::{hashed, namespace};
 use super::images;
 use super::runtimes::{self, Runtimes};

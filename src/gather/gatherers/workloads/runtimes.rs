@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::super::super::gatherer::{Agents, Context, Failure};
+use super::super::super::failure::Failure;
+use super::super::super::gatherer::{Agents, Context};
 use super::super::super::lister::{self, Resource};
 use super::super::hashed;
 use super::super::pods::items;

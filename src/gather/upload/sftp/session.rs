@@ -16,6 +16,8 @@ use super::host::known_as;
 use super::{Host, HostKeyError, Sftp, SftpError, Trust};
 use crate::telemetry::{Outside, Secrets};
 
+/// A rename that replaces what is there.
+pub(super) const POSIX_RENAME: &str = "posix-rename@openssh.com";
 /// Questions that a server may ask in the course of one login.
 const MAX_QUESTIONS: usize = 8;
 /// An answer of SFTP is awaited by progress, which this client measures itself: a write waits for all that were sent before.
@@ -276,7 +278,7 @@ impl Opening<'_> {
         Ok(Session {
             sftp,
             chunk,
-            replaces: version.extensions.contains_key(super::transfer::POSIX_RENAME),
+            replaces: version.extensions.contains_key(POSIX_RENAME),
             host: self.sftp.host.to_string(),
             secrets: self.secrets.clone(),
             connection,

@@ -21,11 +21,9 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use tokio::time::timeout;
 use tracing::{info, warn};
 
-use super::session::Session;
+use super::session::{POSIX_RENAME, Session};
 use super::{RemoteName, SftpError};
 
-/// A rename that replaces what is there.
-pub(super) const POSIX_RENAME: &str = "posix-rename@openssh.com";
 /// Bytes that are sent and not confirmed, at most. Twice what a server of OpenSSH lets come at once, so that it never waits
 /// for this side; all that is held in memory of a file.
 const IN_FLIGHT: usize = 4 * 1024 * 1024;

@@ -7,7 +7,7 @@ use admit_apimachinery::go;
 
 use super::demands::Demands;
 use super::internal;
-use super::openapi::Node;
+use super::node::Node;
 use crate::read::path::Path;
 use crate::schema::{ListType, MapType, Schema, SchemaType, Unsupported};
 

@@ -6,24 +6,27 @@
 
 mod certificates;
 mod conversion;
+mod costs;
 mod defaults;
 mod demands;
 mod internal;
 mod lists;
+mod node;
 mod openapi;
 mod patterns;
+mod replaced;
 mod rules;
 mod structural;
 mod versions;
 
-pub(crate) use rules::{EXPRESSION_LIMIT, TOTAL_LIMIT, occurrences};
+pub(crate) use costs::{EXPRESSION_LIMIT, TOTAL_LIMIT};
+pub(crate) use node::occurrences;
 
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::{self, NameRule};
 use serde_json::Value;
 
-use self::versions::has_unsupported;
 use super::approval::Approval;
 use super::definition::{API_APPROVED, Definition, Names, Scope, Version};
 use crate::read::path::Path;
@@ -55,7 +58,7 @@ pub(super) fn validate(
     }
     let checked = versions::Checked::new(manifest, definition, replaced, patterns);
     checked.schemas_given(&spec, &mut errors);
-    if definition.preserve_unknown_fields && demands::has_defaults(definition) {
+    if definition.preserve_unknown_fields && replaced::has_defaults(definition) {
         let detail = "must be false in order to use defaults in the schema";
         errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
     }

@@ -1,45 +1,14 @@
 //! Rejects what a custom resource's schema may not contain although OpenAPI allows it, node by node, including
 //! logical keywords (apiextensions `ValidateCustomResourceDefinitionOpenAPISchema`).
 
-use std::cell::RefCell;
-
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
-use admit_cel::PatternSum;
 
 use super::demands::Demands;
+use super::node::{Context, Node};
 use super::{lists, rules};
 use crate::read::path::Path;
 use crate::schema::{AdditionalProperties, ListType, Schema, SchemaType, Unsupported};
-
-/// A node of the schema with what its ancestors say about it.
-#[derive(Clone, Copy)]
-pub(super) struct Node<'a> {
-    pub(super) schema: &'a Schema,
-    pub(super) path: &'a Path<'a>,
-    root: bool,
-    /// Why a default may not be set; none where it may.
-    no_default: Option<&'a str>,
-    /// Within the metadata of a resource.
-    inside_metadata: bool,
-    /// The highest node above whose old values cannot be told apart.
-    pub(super) uncorrelatable: Option<&'a Path<'a>>,
-    /// Where the type of its values comes from.
-    pub(super) typing: rules::Typing<'a>,
-    /// How often rules here can run, or none where their cost is not asked for.
-    pub(super) scope: Option<rules::Scope>,
-}
-
-/// What the nodes of one schema share.
-pub(super) struct Context<'c> {
-    pub(super) demands: &'c Demands,
-    pub(super) stored: &'c rules::StoredExpressions,
-    /// The schema is the one that was stored, so that no rule is refused for its cost.
-    pub(super) unchanged: bool,
-    pub(super) costs: rules::TotalCost,
-    /// Those of the whole definition so far.
-    pub(super) patterns: &'c RefCell<PatternSum>,
-}
 
 /// Mistakes of the schema and mistakes of its rules: while there are some of the first below a node, its rules are not
 /// compiled.
@@ -56,33 +25,7 @@ impl Found {
     }
 }
 
-impl<'a> Node<'a> {
-    pub(super) const fn root(schema: &'a Schema, path: &'a Path<'a>, scope: Option<rules::Scope>) -> Self {
-        Self {
-            schema,
-            path,
-            root: true,
-            no_default: None,
-            inside_metadata: false,
-            uncorrelatable: None,
-            typing: rules::Typing::Own,
-            scope,
-        }
-    }
-
-    /// Whether the node is the root of a resource, of the definition's own or an embedded one.
-    pub(super) const fn is_resource_root(&self) -> bool {
-        self.root || self.schema.embedded_resource
-    }
-
-    fn below<'b>(&self, schema: &'b Schema, path: &'b Path<'b>) -> Node<'b>
-    where
-        'a: 'b,
-    {
-        let scope = self.scope.map(|scope| scope.below(self.schema));
-        Node { schema, path, root: false, scope, typing: self.typing.of_property(self, schema), ..*self }
-    }
-
+impl Node<'_> {
     pub(super) fn validate(&self, cx: &mut Context<'_>) -> Found {
         let mut found = Found::default();
         self.keywords(cx.demands, &mut found.schema);

@@ -1,138 +1,18 @@
 //! Validates `x-kubernetes-validations` at registration: their texts, whether they compile, and their estimated cost.
 
-use std::collections::HashSet;
-
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go;
-use admit_cel::Mode;
 
-use super::openapi::{Context, Node};
+use super::costs::{EXPRESSION_LIMIT, over_budget};
+use super::node::{Context, Node, Typing};
+use super::structural::has_unsupported;
 use crate::crd::field_path;
-use crate::crd::rules::compile::{CompiledRule, Modes, RuleEnv};
+use crate::crd::rules::compile::{CompiledRule, RuleEnv};
 use crate::crd::rules::decl;
 use crate::read::path::Path;
 use crate::release;
-use crate::schema::{Reason, Rule, Schema, SchemaType};
-
-/// How often a rule of a node can run on one object; none where nothing bounds it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Scope {
-    pub(super) cardinality: Option<u64>,
-}
-
-impl Scope {
-    /// The root: its rules run once.
-    pub(super) const ROOT: Self = Self { cardinality: Some(1) };
-
-    /// The scope of the nodes below a node of this one.
-    pub(super) fn below(self, schema: &Schema) -> Self {
-        let factor = occurrences(schema);
-        Self { cardinality: self.cardinality.zip(factor).map(|(count, factor)| count.saturating_mul(factor)) }
-    }
-}
-
-/// Where the type of a node's values comes from: below a node with rules, from the type of the node above.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Typing<'a> {
-    /// No node above has rules: its own schema.
-    Own,
-    /// This schema, its own in definitions that make sense.
-    From(&'a Schema),
-    /// The type of the node above has no elements.
-    Missing,
-    /// The node above cannot be typed.
-    Unknown,
-}
-
-impl<'a> Typing<'a> {
-    /// Of a property of a node of this typing, and of all else that is no element.
-    pub(super) fn of_property(self, node: &Node<'a>, property: &'a Schema) -> Self {
-        self.below(node, |_| Some(property))
-    }
-
-    /// Of its items and additional properties, whichever of them makes the elements of its type.
-    pub(super) fn of_element(self, node: &Node<'a>) -> Self {
-        self.below(node, decl::element)
-    }
-
-    fn below(self, node: &Node<'a>, child: impl FnOnce(&'a Schema) -> Option<&'a Schema>) -> Self {
-        let above = match self {
-            Self::Own if node.schema.rules.is_empty() => return Self::Own,
-            Self::Own => node.schema,
-            Self::From(schema) => schema,
-            Self::Missing | Self::Unknown => return self,
-        };
-        if decl::is_exposed(above) { child(above).map_or(Self::Missing, Self::From) } else { Self::Unknown }
-    }
-}
-
-/// How many values the nodes right below a node can have for each of its own; none where nothing bounds it.
-pub(crate) fn occurrences(schema: &Schema) -> Option<u64> {
-    let factor = match &schema.schema_type {
-        Some(SchemaType::Object) if schema.additional_properties.is_some() => schema.checks.max_properties,
-        Some(SchemaType::Array) => schema.checks.max_items,
-        _ => Some(1),
-    };
-    factor.map(|factor| u64::try_from(factor).unwrap_or(0))
-}
-
-/// The cost of all rules of a schema together.
-#[derive(Debug, Default)]
-pub(super) struct TotalCost {
-    total: u64,
-    /// The most expensive expressions, dearest first.
-    dearest: Vec<(u64, String)>,
-}
-
-/// Static estimate that one expression may reach.
-pub(crate) const EXPRESSION_LIMIT: u64 = 10_000_000;
-/// Static estimate that all expressions of a schema may reach together.
-pub(crate) const TOTAL_LIMIT: u64 = 100_000_000;
-/// Expressions named when the total is too high; each has at least a hundredth of the limit.
-const NAMED: usize = 4;
-
-impl TotalCost {
-    fn observe(&mut self, path: &Path<'_>, cost: u64) {
-        self.total = self.total.saturating_add(cost);
-        if cost < TOTAL_LIMIT / 100 {
-            return;
-        }
-        self.dearest.push((cost, path.to_string()));
-        self.dearest.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
-        self.dearest.truncate(NAMED);
-    }
-
-    /// Tells that the rules cost too much together, and which of them most.
-    pub(super) fn report(&self, path: &Path<'_>, errors: &mut FieldErrors) {
-        if self.total <= TOTAL_LIMIT {
-            return;
-        }
-        for (_, at) in &self.dearest {
-            let detail =
-                "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
-            errors.push(FieldError::forbidden(at, detail));
-        }
-        let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
-        errors.push(FieldError::forbidden(path, over_budget(what, self.total, TOTAL_LIMIT)));
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "the factor is shown with one digit after the point")]
-fn over_budget(what: &str, cost: u64, limit: u64) -> String {
-    let factor = cost as f64 / limit as f64;
-    let factor = if factor > 100.0 {
-        "more than 100x".to_owned()
-    } else if factor < 1.5 {
-        format!("{factor:.6}x")
-    } else {
-        format!("{factor:.1}x")
-    };
-    format!(
-        "{what} exceeds budget by factor of {factor} (try simplifying the rule, or adding maxItems, maxProperties, and \
-         maxLength where arrays, maps, and strings are declared)"
-    )
-}
+use crate::schema::{Reason, Rule, Schema};
 
 /// What is wrong with the texts of the node's rules.
 pub(super) fn texts(node: &Node<'_>, errors: &mut FieldErrors) {
@@ -177,7 +57,7 @@ fn rule_texts(rule: &Rule, schema: &Schema, path: &Path<'_>, errors: &mut FieldE
         errors.push(FieldError::invalid(at, field_path, "must not contain line breaks"));
     }
     // Where a schema cannot be read as structural, nothing is known of its paths.
-    if !super::has_unsupported(schema)
+    if !has_unsupported(schema)
         && field_path::resolve(field_path, schema, field_path::Subscripts::Allowed).is_err()
     {
         errors.push(FieldError::invalid(at, field_path, "must be a valid path"));
@@ -219,34 +99,6 @@ pub(super) fn compile(node: &Node<'_>, cx: &mut Context<'_>) -> FieldErrors {
         check.old_self(&compiled, node.uncorrelatable);
     }
     errors
-}
-
-/// The expressions that an update found in place, which are compiled as stored ones.
-#[derive(Debug, Default)]
-pub(super) struct StoredExpressions {
-    rules: HashSet<String>,
-    messages: HashSet<String>,
-}
-
-impl StoredExpressions {
-    fn modes(&self, rule: &Rule) -> Modes {
-        let mode = |known: bool| if known { Mode::Stored } else { Mode::New };
-        Modes {
-            rule: mode(self.rules.contains(&rule.rule)),
-            message: mode(self.messages.contains(&rule.message_expression)),
-        }
-    }
-
-    /// Adds the expressions of a stored schema.
-    pub(super) fn collect(&mut self, schema: &Schema) {
-        for rule in &schema.rules {
-            self.rules.insert(rule.rule.clone());
-            self.messages.insert(rule.message_expression.clone());
-        }
-        for child in schema.children() {
-            self.collect(child);
-        }
-    }
 }
 
 struct RuleCheck<'a, 'c> {

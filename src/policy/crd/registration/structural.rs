@@ -18,7 +18,13 @@ pub(super) fn validate(schema: &Schema, path: &Path<'_>) -> FieldErrors {
 
 /// Whether a schema is structural.
 pub(super) fn holds(schema: &Schema) -> bool {
-    !super::has_unsupported(schema) && validate(schema, &Path::Nil).is_empty()
+    !has_unsupported(schema) && validate(schema, &Path::Nil).is_empty()
+}
+
+pub(super) fn has_unsupported(schema: &Schema) -> bool {
+    !schema.unsupported.is_empty()
+        || schema.preserve_unknown_fields == Some(false)
+        || schema.children().any(has_unsupported)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

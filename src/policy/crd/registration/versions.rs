@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::demands::Demands;
 use super::internal::{self, Hoisted};
-use super::{defaults, openapi, rules, structural};
+use super::structural::has_unsupported;
+use super::{costs, defaults, node, replaced, structural};
 use crate::crd::definition::{Definition, PrinterColumn, ScalePaths, Version};
 use crate::crd::field_path::{self, Subscripts};
 use crate::read::path::Path;
@@ -36,7 +37,7 @@ pub(super) struct Checked<'d> {
     pub(super) definition: &'d Definition,
     pub(super) demands: Demands,
     replaced: Option<&'d Definition>,
-    stored: rules::StoredExpressions,
+    stored: node::StoredExpressions,
     shared: Hoisted,
     /// Those of schemas, and of the rules so far.
     patterns: RefCell<PatternSum>,
@@ -49,13 +50,13 @@ impl<'d> Checked<'d> {
         replaced: Option<&'d Definition>,
         patterns: PatternSum,
     ) -> Self {
-        let mut stored = rules::StoredExpressions::default();
+        let mut stored = node::StoredExpressions::default();
         let versions = replaced.into_iter().flat_map(|replaced| &replaced.versions);
         versions.filter_map(|version| version.schema.as_deref()).for_each(|schema| stored.collect(schema));
         Self {
             manifest,
             definition,
-            demands: Demands::of(definition, replaced),
+            demands: replaced::demands(definition, replaced),
             replaced,
             stored,
             shared: hoisted(&definition.versions),
@@ -182,18 +183,18 @@ impl<'d> Checked<'d> {
             } else {
                 found
             };
-            scope = found.is_empty().then_some(rules::Scope::ROOT);
+            scope = found.is_empty().then_some(node::Scope::ROOT);
             errors.extend(found);
         }
         let unchanged = self.stored_version(version).is_some_and(|stored| stored.schema == version.schema);
-        let mut cx = openapi::Context {
+        let mut cx = node::Context {
             demands: &self.demands,
             stored: &self.stored,
             unchanged,
-            costs: rules::TotalCost::default(),
+            costs: costs::TotalCost::default(),
             patterns: &self.patterns,
         };
-        let found = openapi::Node::root(schema, path, scope).validate(&mut cx);
+        let found = node::Node::root(schema, path, scope).validate(&mut cx);
         errors.extend(found.schema);
         errors.extend(found.rules);
         // A schema that cannot even be read as structural and has no other mistake is told so.
@@ -289,12 +290,6 @@ fn root_with_status(schema: &Schema, shown: BadValue, path: &Path<'_>, errors: &
         );
         errors.push(FieldError::invalid(path, shown, detail));
     }
-}
-
-pub(super) fn has_unsupported(schema: &Schema) -> bool {
-    !schema.unsupported.is_empty()
-        || schema.preserve_unknown_fields == Some(false)
-        || schema.children().any(has_unsupported)
 }
 
 fn scale(scale: Option<&ScalePaths>, path: &Path<'_>, errors: &mut FieldErrors) {

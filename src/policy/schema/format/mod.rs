@@ -11,24 +11,12 @@ use admit_apimachinery::go::url;
 use admit_apimachinery::names;
 use regex_automata::meta::Regex;
 
-use super::SchemaType;
 use crate::release;
 
 /// Whether there is a check for the format.
 #[must_use]
 pub(super) fn is_known(format: &str) -> bool {
     check_of(&normalised(format)).is_some()
-}
-
-/// Whether a server checks the format in values of this type.
-#[must_use]
-pub(crate) fn is_checked(format: &str, schema_type: Option<&SchemaType>) -> bool {
-    match schema_type {
-        None | Some(SchemaType::String) => is_known(format),
-        Some(SchemaType::Integer) => matches!(format, "int32" | "int64"),
-        Some(SchemaType::Number) => matches!(format, "float" | "double"),
-        Some(SchemaType::Object | SchemaType::Array | SchemaType::Boolean | SchemaType::Other(_)) => false,
-    }
 }
 
 /// Whether the text has the format; any text has one that is not known.

@@ -5,7 +5,7 @@ pub(crate) mod configuration;
 mod validate;
 
 use admit_apimachinery::field_error::FieldError;
-use admit_apimachinery::go::instant::TimestampError;
+use admit_apimachinery::go::layout::TimestampError;
 use admit_apimachinery::go::{self, Timestamp};
 use serde_json::{Map, Value};
 

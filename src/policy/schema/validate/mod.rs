@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use self::outcome::Outcome;
 use super::correlate::{Correlated, Items};
 use super::list_type::has_repeated;
+use super::structural::is_checked;
 use super::{AdditionalProperties, Schema, SchemaType, format, prune};
 use crate::deadline::Pace;
 use crate::read::path::Path;
@@ -244,7 +245,7 @@ impl<'r> Node<'_, 'r> {
     fn format(&self) -> Option<&str> {
         let format = self.schema.checks.format.as_deref()?;
         let single = if self.schema.int_or_string { None } else { self.schema.schema_type.as_ref() };
-        format::is_checked(format, single).then_some(format)
+        is_checked(format, single).then_some(format)
     }
 }
 

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::Outcome;
 use super::expect::{Answer, Told};
-use super::run::Refused;
 use crate::read::object::Object;
 use crate::report::decision::{Reason, reason_named};
 use crate::request::host::Scope;
@@ -16,6 +15,13 @@ use crate::request::{Operation, Request};
 use crate::set::builtins::{Builtins, Prepared};
 use crate::set::documents::Documents;
 use crate::tools::apply::not_strict;
+
+/// An object that a server does not take.
+pub(super) struct Refused {
+    pub(super) answer: Answer,
+    /// Whether that is so whatever policies make of it.
+    pub(super) is_final: bool,
+}
 
 /// Does to the objects of a request what a server does before it asks policies, where it knows the kind and would store the
 /// object. Answers why it would not.

@@ -191,20 +191,13 @@ fn answer(
     Answer { missed, object, again: again.flatten(), ..of_decision(&decision, checked) }
 }
 
-/// An object that a server does not take.
-pub(super) struct Refused {
-    pub(super) answer: Answer,
-    /// Whether that is so whatever policies make of it.
-    pub(super) is_final: bool,
-}
-
 /// Does to the object what a server does when it has read it, as far as its kind is known. True when it was validated by
 /// its definition.
 fn taken(
     request: &mut Request<'_>,
     host: &Documents,
     recording: Option<&Recording>,
-) -> Result<bool, Box<Refused>> {
+) -> Result<bool, Box<builtin::Refused>> {
     let crd = host.crd_of(&request.kind).filter(|_| request.operation != Operation::Delete).cloned();
     let Some(crd) = crd else { return builtin::prepare(request, host).map(|()| false) };
     let Some(version) = crd.version(&request.kind.version) else {
@@ -264,7 +257,7 @@ fn request(case: &Case, host: &Documents) -> Request<'static> {
 
 /// Does to a custom resource what the API server does before admission, and validates it. True when there was an
 /// object to validate.
-fn write_resource(write: &Write<'_>, request: &mut Request<'_>) -> Result<bool, Box<Refused>> {
+fn write_resource(write: &Write<'_>, request: &mut Request<'_>) -> Result<bool, Box<builtin::Refused>> {
     let Some(new) = &request.object else { return Ok(false) };
     let written = write.decide(&new.value());
     request.object = Some(written.object.into());
@@ -277,7 +270,7 @@ fn write_resource(write: &Write<'_>, request: &mut Request<'_>) -> Result<bool, 
         reason: Some(Reason::Invalid),
         ..Answer::default()
     };
-    Err(Box::new(Refused { answer, is_final: false }))
+    Err(Box::new(builtin::Refused { answer, is_final: false }))
 }
 
 fn of_error(error: &FieldError) -> Told {

@@ -6,6 +6,7 @@ mod check;
 mod policy;
 mod restricted;
 mod setters;
+mod subject;
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,8 +20,9 @@ use crate::admission::review::Operation;
 use crate::status::{Cause, Refusal};
 use crate::{interrupt, object};
 
-use self::check::{Failures, Subject};
+use self::check::Failures;
 use self::policy::{Level, LevelVersion, Policy};
+use self::subject::Subject;
 
 pub(super) const PLUGIN: Plugin = Plugin { name: "PodSecurity", mutate: None, validate: Some(validate) };
 

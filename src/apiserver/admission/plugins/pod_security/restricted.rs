@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::baseline;
-use super::check::{Check, Failure, Row, Subject};
 use super::setters::{Setters, containers, named, plural, quoted};
+use super::subject::{Check, Failure, Row, Subject};
 use crate::admission::plugins::pods::{items, text};
 
 /// In the order in which they are asked, which is that of their names.

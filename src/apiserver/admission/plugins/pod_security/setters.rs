@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::check::Subject;
+use super::subject::Subject;
 use crate::admission::plugins::pods::text;
 
 /// `"a", "b"`

@@ -88,6 +88,14 @@ fn app_armor(annotations: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors
     }
 }
 
+/// What is wrong with a change of annotations, which are looked at once more as a whole.
+pub(crate) fn updated(pod: &Value, old: &Value, errors: &mut FieldErrors) {
+    let (root, before) = (Field::root(pod), Field::root(old));
+    let given = root.get("metadata").get("annotations");
+    changes(&given, &before.get("metadata").get("annotations"), errors);
+    validate(&given, &root.get("spec"), errors);
+}
+
 /// What is wrong with a change of the annotations of a pod.
 pub(crate) fn changes(annotations: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     let concerned = |key: &str| key.starts_with(APP_ARMOR) || key == MIRROR;

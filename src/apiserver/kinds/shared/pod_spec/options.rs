@@ -1,13 +1,6 @@
-//! What a specification is validated as, and which newer rules stored objects need not follow
-//! (pkg/api/pod/util.go, `GetValidationOptionsFromPodSpecAndMeta`).
+//! What a specification is validated as.
 
-use admit_apimachinery::findings::FieldErrors;
-use admit_apimachinery::labels;
-use serde_json::Value;
-
-use super::projected;
-use crate::kinds::field::Field;
-use crate::kinds::shared::label_selector::{self, LabelValues};
+use crate::kinds::shared::label_selector::LabelValues;
 
 /// What a specification is validated as.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,60 +21,9 @@ pub(crate) struct Options<'o> {
     pub(super) host_sysctls: bool,
 }
 
-impl<'o> Options<'o> {
-    /// Of a template, which replaces one with the specification `old` if there is one.
-    pub(crate) fn template(old: Option<&Value>) -> Self {
-        old.map(tolerated).unwrap_or_default()
-    }
-
-    /// Of a pod, which replaces one with the specification `old` if there is one.
-    pub(crate) fn pod(pod_name: &'o str, old: Option<&Value>) -> Self {
-        Self { is_pod: true, pod_name, ..Self::template(old) }
-    }
-
+impl Options<'_> {
     /// How the selectors of pods are checked.
     pub(super) const fn selector_values(&self) -> LabelValues {
         if self.odd_selector_values { LabelValues::Unchecked } else { LabelValues::Checked }
     }
-}
-
-/// What the stored specification has already.
-fn tolerated<'o>(old: &Value) -> Options<'o> {
-    let spec = Field::root(old);
-    let affinity = spec.get("affinity");
-    let pod_terms = ["podAffinity", "podAntiAffinity"].into_iter().flat_map(|kind| {
-        let (required, preferred) = (affinity.get(kind).get(REQUIRED), affinity.get(kind).get(PREFERRED));
-        required.items().chain(preferred.items().map(|weighted| weighted.get("podAffinityTerm")))
-    });
-    let odd_selector_values = pod_terms
-        .flat_map(|term| [term.get("labelSelector"), term.get("namespaceSelector")])
-        .any(|selector| has_odd_values(&selector.get("matchExpressions")));
-    let node_terms = affinity.get("nodeAffinity").get(REQUIRED).get("nodeSelectorTerms");
-    let odd_node_values = node_terms.items().any(|term| has_odd_values(&term.get("matchExpressions")));
-    let odd_spread_selectors = spec.get("topologySpreadConstraints").items().any(|constraint| {
-        let mut found = FieldErrors::default();
-        label_selector::validate(&constraint.get("labelSelector"), LabelValues::Checked, &mut found);
-        !found.is_empty()
-    });
-    let shares = |field: &'static str, is_of: fn(&str) -> bool| {
-        let names = spec.get("securityContext").get("sysctls");
-        spec.get(field).flag() && names.items().any(|sysctl| is_of(sysctl.get("name").text()))
-    };
-    Options {
-        odd_selector_values,
-        odd_node_values,
-        odd_spread_selectors,
-        any_token_path: projected::has_odd_token_path(&spec),
-        host_sysctls: shares("hostNetwork", super::security::is_of_network)
-            || shares("hostIPC", super::security::is_of_ipc),
-        ..Options::default()
-    }
-}
-
-const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
-const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
-
-fn has_odd_values(expressions: &Field<'_>) -> bool {
-    let mut values = expressions.items().flat_map(|expression| expression.get("values").items());
-    values.any(|value| !labels::value(value.text()).is_empty())
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
 
-use super::sources::{key_to_path, mode};
+use super::files::{key_to_path, mode};
 use super::{Options, env, local_path, source_kinds};
 use crate::kinds::field::Field;
 use crate::kinds::shared::label_selector::{self, LabelValues};

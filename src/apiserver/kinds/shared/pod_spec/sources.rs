@@ -1,10 +1,12 @@
 //! Where the files of a volume come from.
 
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::go;
 use admit_apimachinery::names::NameRule;
 use admit_apimachinery::quantity::Quantity;
 
-use super::{Options, descending_path, known_if_set, projected, source_kinds, volumes};
+use super::files::{key_to_path, mode};
+use super::{Options, descending_path, known_if_set, projected, source_kinds};
 use crate::kinds::field::Field;
 
 /// A kind of source, in the order in which Kubernetes looks at them.
@@ -89,7 +91,7 @@ pub(super) fn validate(volume: &Field<'_>, options: &Options<'_>, errors: &mut F
             has_one = true;
             (source.validate)(&volume.get(source.path).with(given.value()), options, errors);
             if source.name == "ephemeral" {
-                volumes::named_claim(volume, options, errors);
+                named_claim(volume, options, errors);
             }
         }
         if source.name == "iscsi" {
@@ -144,20 +146,6 @@ fn keys(source: &Field<'_>, name: &'static str, errors: &mut FieldErrors) {
     }
 }
 
-/// A file of one key.
-pub(super) fn key_to_path(item: &Field<'_>, errors: &mut FieldErrors) {
-    source_kinds::required(item, &["key", "path"], errors);
-    super::local_path(&item.get("path"), errors);
-    mode(&item.get("mode"), errors);
-}
-
-/// The rights of a file.
-pub(super) fn mode(mode: &Field<'_>, errors: &mut FieldErrors) {
-    if mode.integer().is_some_and(|bits| !(0..=0o777).contains(&bits)) {
-        errors.add(|| mode.invalid("must be a number between 0 and 0777 (octal), both inclusive"));
-    }
-}
-
 fn downward(source: &Field<'_>, _: &Options<'_>, errors: &mut FieldErrors) {
     mode(&source.get("defaultMode"), errors);
     for file in source.get("items").items() {
@@ -191,4 +179,21 @@ fn ephemeral(source: &Field<'_>, _: &Options<'_>, errors: &mut FieldErrors) {
 fn image(source: &Field<'_>, _: &Options<'_>, errors: &mut FieldErrors) {
     source_kinds::required(source, &["reference"], errors);
     known_if_set(&source.get("pullPolicy"), &["Always", "IfNotPresent", "Never"], errors);
+}
+
+/// The name of the claim that is made for an ephemeral volume.
+pub(super) fn claim_name(options: &Options<'_>, volume: &str) -> String {
+    format!("{}-{volume}", options.pod_name)
+}
+
+/// The claim that is made for a volume is named after the pod and the volume.
+fn named_claim(volume: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
+    let name = volume.get("name");
+    if options.pod_name.is_empty() || name.text().is_empty() {
+        return;
+    }
+    let claim = claim_name(options, name.text());
+    for problem in NameRule::Subdomain.problems(&claim, false) {
+        errors.add(|| name.invalid(format!("PVC name {}: {problem}", go::quote(&claim))));
+    }
 }

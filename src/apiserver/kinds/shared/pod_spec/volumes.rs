@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use admit_apimachinery::findings::FieldErrors;
-use admit_apimachinery::go;
 use admit_apimachinery::names::NameRule;
 use serde_json::Value;
 
@@ -25,7 +24,7 @@ pub(super) fn validate<'o>(list: &Field<'o>, options: &Options<'_>, errors: &mut
         HashSet::new()
     } else {
         let ephemeral = list.items().filter(|volume| volume.get("ephemeral").is_set());
-        ephemeral.map(|volume| claim_name(options, volume.get("name").text())).collect()
+        ephemeral.map(|volume| sources::claim_name(options, volume.get("name").text())).collect()
     };
     let mut volumes = HashMap::new();
     for volume in list.items() {
@@ -52,20 +51,4 @@ pub(super) fn validate<'o>(list: &Field<'o>, options: &Options<'_>, errors: &mut
         }
     }
     Volumes(volumes)
-}
-
-fn claim_name(options: &Options<'_>, volume: &str) -> String {
-    format!("{}-{volume}", options.pod_name)
-}
-
-/// The claim that is made for a volume is named after the pod and the volume.
-pub(super) fn named_claim(volume: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
-    let name = volume.get("name");
-    if options.pod_name.is_empty() || name.text().is_empty() {
-        return;
-    }
-    let claim = claim_name(options, name.text());
-    for problem in NameRule::Subdomain.problems(&claim, false) {
-        errors.add(|| name.invalid(format!("PVC name {}: {problem}", go::quote(&claim))));
-    }
 }

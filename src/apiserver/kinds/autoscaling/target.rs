@@ -1,0 +1,37 @@
+//! References of autoscalers to other objects.
+
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::names;
+
+use crate::kinds::field::Field;
+
+/// What the version of an object that is referred to has to be.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Version {
+    /// Nobody looks.
+    Any,
+    /// A version, of the core group or another.
+    Formed,
+    /// A version of a group that has a name.
+    OfGroup,
+}
+
+/// A reference to an object by its kind and name.
+pub(super) fn reference(target: &Field<'_>, version: Version, errors: &mut FieldErrors) {
+    for part in ["kind", "name"] {
+        let part = target.get(part);
+        if part.is_empty() {
+            errors.add(|| part.required(""));
+        } else {
+            part.problems(names::path_segment(part.text(), false), errors);
+        }
+    }
+    let given = target.get("apiVersion");
+    let text = given.text();
+    let slashes = text.matches('/').count();
+    if version != Version::Any && slashes > 1 {
+        errors.add(|| given.invalid(format!("unexpected GroupVersion string: {text}")));
+    } else if version == Version::OfGroup && (slashes == 0 || text.starts_with('/')) {
+        errors.add(|| given.invalid("apiVersion must specify API group"));
+    }
+}

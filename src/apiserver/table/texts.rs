@@ -1,0 +1,92 @@
+//! Texts of cells: what stands at a path, ages, labels and selectors.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::duration;
+
+pub(super) fn name(object: &Value) -> Value {
+    text(object, "/metadata/name").into()
+}
+
+/// The time since the object was made.
+pub(super) fn age(object: &Value, now: Timestamp) -> String {
+    match text(object, "/metadata/creationTimestamp") {
+        "" => "<unknown>".to_owned(),
+        created => elapsed(created, now),
+    }
+}
+
+pub(super) fn elapsed(since: &str, now: Timestamp) -> String {
+    since
+        .parse::<Timestamp>()
+        .map_or_else(|_| "<unknown>".to_owned(), |since| duration::human(now.as_second() - since.as_second()))
+}
+
+pub(super) fn text<'v>(value: &'v Value, path: &str) -> &'v str {
+    value.pointer(path).and_then(Value::as_str).unwrap_or_default()
+}
+
+pub(super) fn items<'v>(value: &'v Value, path: &str) -> &'v [Value] {
+    value.pointer(path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+pub(super) fn or(text: &str, fallback: &str) -> String {
+    if text.is_empty() { fallback.to_owned() } else { text.to_owned() }
+}
+
+/// The value without the quotes of a string.
+pub(super) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+pub(super) fn count(object: &Value, path: &str) -> usize {
+    match object.pointer(path) {
+        Some(Value::Object(members)) => members.len(),
+        Some(Value::Array(items)) => items.len(),
+        _ => 0,
+    }
+}
+
+/// `a=b,c in (d,e)`, of a selector or of the labels alone; `<none>` where nothing is selected by.
+pub(crate) fn selector_text(selector: Option<&Value>) -> String {
+    let Some(selector) = selector else { return "<none>".to_owned() };
+    // With their keys, by which they are put in order.
+    let mut terms: Vec<(String, String)> = Vec::new();
+    let labels = |labels: &Value| -> Vec<(String, String)> {
+        let labels = labels.as_object().into_iter().flatten();
+        labels.map(|(key, value)| (key.clone(), format!("{key}={}", plain(value)))).collect()
+    };
+    if selector.as_object().is_some_and(|members| members.values().all(Value::is_string)) {
+        terms.extend(labels(selector));
+    }
+    terms.extend(selector.get("matchLabels").map(labels).unwrap_or_default());
+    for expression in items(selector, "/matchExpressions") {
+        let key = text(expression, "/key");
+        let mut values: Vec<String> = items(expression, "/values").iter().map(plain).collect();
+        values.sort();
+        let values = values.join(",");
+        let term = match text(expression, "/operator") {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.to_owned(),
+        };
+        terms.push((key.to_owned(), term));
+    }
+    terms.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let terms: Vec<String> = terms.into_iter().map(|(_, term)| term).collect();
+    if terms.is_empty() { "<none>".to_owned() } else { terms.join(",") }
+}
+
+/// The values at `path` of each item of a list.
+pub(super) fn each(object: &Value, list: &str, path: &str) -> Vec<String> {
+    let items = object.pointer(list).and_then(Value::as_array).into_iter().flatten();
+    items.filter_map(|item| item.pointer(path)).map(plain).collect()
+}
+
+pub(super) fn labels(labels: Option<&Value>) -> String {
+    let pairs = labels.and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={}", plain(value))).collect();
+    or(&pairs.join(","), "<none>")
+}

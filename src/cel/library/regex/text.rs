@@ -1,0 +1,37 @@
+//! The text of a pattern: the parts that it is read in, and what is said of one that is wrong.
+
+use std::fmt;
+
+/// Why a pattern is none: the rule, and the part of the pattern that breaks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Error<'p> {
+    rule: &'static str,
+    part: &'p str,
+}
+
+impl<'p> Error<'p> {
+    pub(super) const fn new(rule: &'static str, part: &'p str) -> Self {
+        Self { rule, part }
+    }
+
+    pub(super) const fn too_large(pattern: &'p str) -> Self {
+        Self::new("expression too large", pattern)
+    }
+}
+
+impl fmt::Display for Error<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: `{}`", self.rule, self.part)
+    }
+}
+
+/// The first character; the text is not empty where that matters.
+pub(super) fn next_char(text: &str) -> (char, &str) {
+    let mut chars = text.chars();
+    (chars.next().unwrap_or('\0'), chars.as_str())
+}
+
+/// The part of `text` before its end `after`.
+pub(super) fn up_to<'t>(text: &'t str, after: &str) -> &'t str {
+    text.get(..text.len().saturating_sub(after.len())).unwrap_or(text)
+}
