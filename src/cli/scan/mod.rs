@@ -24,7 +24,7 @@ use super::process::{self, Fault};
 use super::progress::Progress;
 use super::render::{self, Output, Palette, scan as drawing};
 use super::value_parsers::limit;
-use super::{Exit, controllers};
+use super::{Exit, client};
 use crate::controllers::scan::apply;
 
 /// Arguments of `admit scan`.
@@ -141,7 +141,7 @@ impl ScanArgs {
             .enable_all()
             .build()
             .map_err(|error| Fault::internal(format!("cannot start the runtime: {error}")))?;
-        let connecting = controllers::client_of_context(kubeconfig.clone(), self.context.clone());
+        let connecting = client::client_of_context(kubeconfig.clone(), self.context.clone());
         let client = runtime.block_on(connecting)?;
         let late = || {
             Fault::usage(format!(
