@@ -75,6 +75,10 @@ impl BuiltinKinds {
         let meant = elsewhere
             .or_else(|| nearest(kind, in_group.map(|row| row.kind.as_str())).map(str::to_owned))
             .or_else(|| nearest(kind, rows().map(|row| row.kind.as_str())).map(str::to_owned));
+        // What is nobody's may still be somebody's own file, which goes to no cluster.
+        if meant.is_none() && !is_ours {
+            return None;
+        }
         let meant = meant.map(|meant| format!("; {}", did_you_mean(Some(&meant)))).unwrap_or_default();
         let (kind, version) = (go::quote(kind), go::quote(api_version));
         Some(format!("no matches for kind {kind} in version {version}{meant}"))

@@ -1,7 +1,7 @@
 //! The inputs of `check` and `explain` (new objects, old objects, policies), and how the objects are submitted to the
 //! policies.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -124,17 +124,18 @@ impl InputArgs {
         let (mut new, mut old) = (Store::new(), Store::new());
         let progress = Progress::of(None, "objects read:");
         let mut misnamed = Vec::new();
-        let mut unknown: BTreeMap<(String, String), String> = BTreeMap::new();
+        let (mut known, mut unknown) = (BTreeSet::new(), Vec::new());
         let mut take = |document: Document| {
             progress.step();
             let mistake = apply::misnamed(&document.value);
             misnamed.extend(mistake.map(|mistake| document.mistake(mistake.to_string())));
             let GroupVersionKind { group, kind, .. } = GroupVersionKind::of(&document.value);
             let version = document.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-            if let Some(why) =
-                BuiltinKinds.unknown(version, &kind).filter(|_| !kind.is_empty() && !version.is_empty())
+            let is_named = !kind.is_empty() && !version.is_empty();
+            if let Some(why) = BuiltinKinds.unknown(version, &kind).filter(|_| is_named)
+                && known.insert((group.clone(), kind.clone()))
             {
-                unknown.entry((group, kind)).or_insert_with(|| document.mistake(why).to_string());
+                unknown.push(((group, kind), document.mistake(why).to_string()));
             }
             new.add(document)
         };

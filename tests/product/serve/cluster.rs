@@ -179,7 +179,8 @@ async fn changes(client: &KubeClient, serving: &Serving, trusted: &str) {
         }),
     )
     .await;
-    let in_force = serving.until("/policies", |text| text.contains(r#""name":"limited""#)).await;
+    let in_force =
+        serving.until("/policies", |text| text.contains(r#""bindings":[{"name":"limited"}]"#)).await;
     let in_force: Value = serde_json::from_str(&in_force).unwrap();
     assert_eq!(
         in_force["mutatingPolicies"],
