@@ -471,10 +471,8 @@ spec: {policies: [small], users: [ann], until: '2026-11-24T12:00:00Z', reason: t
     let at = |name: &str, time: &str| {
         with(event("create", name, &widget(name, 1, 9)), &[("/requestReceivedTimestamp", json!(time))])
     };
-    let report = loaded.replayed(&[
-        at("early", "2026-11-24T11:59:59.000000Z"),
-        at("late", "2026-11-24T12:00:00.000000Z"),
-    ]);
+    let report = loaded
+        .replayed(&[at("early", "2026-11-24T11:59:59.000000Z"), at("late", "2026-11-24T12:00:00.000000Z")]);
     assert_eq!((report.counts.admitted, report.counts.denied), (1, 1));
     let told: Vec<(Option<Effect>, &str, &str)> = report
         .groups
