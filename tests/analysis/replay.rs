@@ -445,3 +445,53 @@ fn a_line_of_many_small_values_is_undecided() {
     assert_eq!(undecided(&report), [(Cause::Unreadable, 1)]);
     assert_eq!((report.counts.denied, report.counts.admitted), (0, 0));
 }
+
+#[test]
+fn exceptions_are_those_of_the_time_of_the_request() {
+    let text = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: small}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [widgets]}]
+  validations: [{expression: object.spec.size < 5, message: too big}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: small}
+spec: {policyName: small, validationActions: [Deny]}
+---
+apiVersion: admit/v1
+kind: PolicyException
+metadata: {name: fair}
+spec: {policies: [small], users: [ann], until: '2026-11-24T12:00:00Z', reason: the fair}
+";
+    let loaded = loaded(text);
+    let at = |name: &str, time: &str| {
+        with(event("create", name, &widget(name, 1, 9)), &[("/requestReceivedTimestamp", json!(time))])
+    };
+    let report = loaded
+        .replayed(&[at("early", "2026-11-24T11:59:59.000000Z"), at("late", "2026-11-24T12:00:00.000000Z")]);
+    assert_eq!((report.counts.admitted, report.counts.denied), (1, 1));
+    let told: Vec<(Option<Effect>, &str, &str)> = report
+        .groups
+        .iter()
+        .map(|(key, group)| (key.effect, &*group.samples[0].name, &*group.samples[0].message))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (
+                Some(Effect::Excepted),
+                "early",
+                "too big; exception 'fair' lets it through until 2026-11-24T12:00:00Z: the fair"
+            ),
+            (
+                Some(Effect::Deny),
+                "late",
+                "too big; exception 'fair' let it through until 2026-11-24T12:00:00Z: the fair"
+            ),
+        ]
+    );
+}

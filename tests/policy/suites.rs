@@ -84,7 +84,7 @@ fn mistakes_in_suites_are_named() {
             "{apiVersion: admit/v1, kind: Suite, cases: [{name: a, object: {}, expects: allow}]}",
             "cases[0].expects: is not a field here; these are: name, policies, operation, resource, subresource, \
              namespace, object, oldObject, patch, patchType, options, dryRun, user, groups, params, namespaces, \
-             authorizer, expect",
+             authorizer, now, expect",
         ),
         (
             "{apiVersion: admit/v1, kind: Suite, cases: [{name: a, oldObject: {}, patch: {a: 1}, patchType: json}]}",

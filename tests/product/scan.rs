@@ -83,7 +83,11 @@ async fn what_stands_is_reported_and_the_reports_are_kept() {
     assert_eq!(complaints(&schema("scan"), &document), Vec::<String>::new());
     let of_shop = |kind: &str| {
         let items = document["items"].as_array().unwrap();
-        items.iter().find(|item| item["kind"] == kind && item["metadata"]["namespace"] == "shop").unwrap().clone()
+        items
+            .iter()
+            .find(|item| item["kind"] == kind && item["metadata"]["namespace"] == "shop")
+            .unwrap()
+            .clone()
     };
     let report = of_shop("Report");
     // One map is the cluster's own.
@@ -118,7 +122,14 @@ async fn what_stands_is_reported_and_the_reports_are_kept() {
     fs::write(place.path().join("scan.yaml"), POLICIES.replace("configmaps", "secrets")).unwrap();
     let told = scan(&place, &["--apply"]);
     assert_eq!(told.status.code(), Some(0), "{}", String::from_utf8_lossy(&told.stderr));
-    let left: Vec<String> = in_shop.list(&Default::default()).await.unwrap().items.into_iter().filter_map(|report| report.metadata.name).collect();
+    let left: Vec<String> = in_shop
+        .list(&Default::default())
+        .await
+        .unwrap()
+        .items
+        .into_iter()
+        .filter_map(|report| report.metadata.name)
+        .collect();
     assert_eq!(left, ["theirs"]);
     assert_eq!(found(&policy, "shop").await, None);
     running.terminate();
@@ -140,12 +151,25 @@ async fn without_definitions_of_reports_the_remedy_is_told() {
 async fn the_controller_keeps_reports() {
     let place = Workplace::new();
     fs::write(place.path().join("scan.yaml"), POLICIES).unwrap();
-    let told = Command::new(env!("CARGO_BIN_EXE_admit")).args(["up", "--controllers", "scan"]).current_dir(place.path()).output().unwrap();
+    let told = Command::new(env!("CARGO_BIN_EXE_admit"))
+        .args(["up", "--controllers", "scan"])
+        .current_dir(place.path())
+        .output()
+        .unwrap();
     assert_eq!(told.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&told.stderr).contains("needs --scan-policies"));
 
     let running = place.start_with(&[
-        "--crds", "deploy/crds", "--crds", "deploy/reports", "--controllers", "scan", "--scan-policies", "scan.yaml", "--scan-every", "1s",
+        "--crds",
+        "deploy/crds",
+        "--crds",
+        "deploy/reports",
+        "--controllers",
+        "scan",
+        "--scan-policies",
+        "scan.yaml",
+        "--scan-every",
+        "1s",
     ]);
     let client = place.client().await;
     fill(&client).await;
@@ -160,9 +184,15 @@ async fn the_controller_keeps_reports() {
         }
     };
     let wait = Duration::from_mins(1);
-    tokio::time::timeout(wait, await_condition(open.clone(), "admit-scan", fails(1))).await.expect("reports").unwrap();
+    tokio::time::timeout(wait, await_condition(open.clone(), "admit-scan", fails(1)))
+        .await
+        .expect("reports")
+        .unwrap();
     let maps: Api<ConfigMap> = Api::namespaced(client, "shop");
     maps.delete("new", &DeleteParams::default()).await.unwrap();
-    tokio::time::timeout(wait, await_condition(open, "admit-scan", fails(0))).await.expect("follows").unwrap();
+    tokio::time::timeout(wait, await_condition(open, "admit-scan", fails(0)))
+        .await
+        .expect("follows")
+        .unwrap();
     running.terminate();
 }

@@ -56,6 +56,7 @@ use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 /// let kind = GroupVersionKind::new("", "v1", "ConfigMap");
 /// assert_eq!(Bare.params_named(&kind, "shop", "limits")?.len(), 1);
 /// assert!(Bare.params_named(&kind, "shop", "other")?.is_empty());
+/// assert_eq!(Bare.now(), None, "no exception is in force");
 /// # Ok::<(), HostError>(())
 /// ```
 pub trait Host: Sync + std::fmt::Debug {

@@ -33,7 +33,7 @@ const STYLE: &str = "\
 @media (prefers-color-scheme: dark) {
   :root { --ground: #16181c; --ink: #e4e7eb; --box: #262b33; --line: #a3b1c2; --mark: #7fb8f5 }
 }
-text { font: 13px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; fill: var(--ink) }
+text { font: 13px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; fill: var(--ink); white-space: pre }
 .ground { fill: var(--ground) }
 .state { fill: var(--box); stroke: var(--line) }
 .never { stroke-dasharray: 4 3 }
@@ -114,15 +114,10 @@ fn states(
     let ends: Vec<&str> = picture.dead_ends().map(|(name, _)| name).collect();
     for (at, (y, height)) in boxes.iter().enumerate() {
         let Some(state) = at.checked_sub(1).and_then(|at| picture.states.get(at)) else {
-            let _ = writeln!(
-                out,
-                "<circle class=\"start\" cx=\"{}\" cy=\"{}\" r=\"7\"/>",
-                left + width / 2,
-                y + height / 2
-            );
-            // What leaves the start does so from its line.
-            let _ =
-                writeln!(out, "<path class=\"change\" d=\"M{left} {0}H{1}\"/>", y + height / 2, left + width);
+            // What leaves the start does so to the right: no state stands above it.
+            let (x, y) = (left + width / 2, y + height / 2);
+            let _ = writeln!(out, "<circle class=\"start\" cx=\"{x}\" cy=\"{y}\" r=\"7\"/>");
+            let _ = writeln!(out, "<path class=\"change\" d=\"M{x} {y}H{}\"/>", left + width);
             continue;
         };
         let never = if state.reach == Reach::Reached { "" } else { " never" };

@@ -306,7 +306,13 @@ fn of_decision<'d>(decision: &'d Decision, checked: bool) -> Answer {
         Answer { audited: enforced(Enforcement::Audit).next().is_some(), annotations, ..Answer::default() };
     // In the order in which one outcome hides another.
     let denied = enforced(Enforcement::Deny).next();
-    let errored = rules().find(|(_, rule)| matches!(rule.verdict, Verdict::Errored { .. }));
+    // What is let through is told with why, whatever it was denied for.
+    let is_let_through =
+        |outcome: &&PolicyOutcome| outcome.excepted.as_ref().is_some_and(|excepted| excepted.in_force);
+    let decided = decision.outcomes.iter().filter(|outcome| !is_let_through(outcome));
+    let errored = decided
+        .flat_map(|outcome| outcome.rules.iter().map(move |rule| (&*outcome.policy, rule)))
+        .find(|(_, rule)| matches!(rule.verdict, Verdict::Errored { .. }));
     let told: Vec<(&str, &RuleOutcome)> = if let Some((policy, rule)) = denied {
         answer.outcome = Some(match rule.verdict {
             Verdict::Errored { .. } => Outcome::Error,
