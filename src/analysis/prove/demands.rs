@@ -32,24 +32,24 @@ impl<'s> World<'s> {
             Form::List { length, .. } => {
                 let bounds = [(checks.min_items, true), (checks.max_items, false)];
                 self.of_count(*length, bounds, &mut demands);
-                self.unsaid_members(checks, &mut demands);
+                Self::unsaid_members(checks, &mut demands);
             }
             Form::Map { length, .. } => {
                 let bounds = [(checks.min_properties, true), (checks.max_properties, false)];
                 self.of_count(*length, bounds, &mut demands);
-                self.unsaid_members(checks, &mut demands);
+                Self::unsaid_members(checks, &mut demands);
                 if !checks.required.is_empty() {
                     demands.push(Err("keys that a map must have".to_owned()));
                 }
             }
-            Form::Object(_) => self.unsaid_members(checks, &mut demands),
+            Form::Object(_) => Self::unsaid_members(checks, &mut demands),
             Form::Any => {}
         }
         self.alternatives(id, checks, &mut demands)?;
         Ok(demands)
     }
 
-    fn unsaid_members(&mut self, checks: &Checks, demands: &mut Vec<Demand>) {
+    fn unsaid_members(checks: &Checks, demands: &mut Vec<Demand>) {
         if checks.enumeration.iter().next().is_some() {
             demands.push(Err("members of an enumeration that are lists or objects".to_owned()));
         }
