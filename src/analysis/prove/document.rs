@@ -371,8 +371,9 @@ impl<'s> World<'s> {
         if matches!(self.node(id)?.form, Some(Form::Any)) {
             self.relax("values of types that are not followed");
         }
-        let undeclared = |name: &Box<str>| !schema.properties.contains_key(name);
-        if schema.is_type(&SchemaType::Object) && schema.checks.required.iter().any(undeclared) {
+        let mut required = schema.checks.required.iter();
+        let has_undeclared = required.any(|name| !schema.properties.contains_key(name));
+        if schema.is_type(&SchemaType::Object) && has_undeclared {
             self.relax("required fields that are not declared");
         }
         // Required properties are there; that the others of a minimal number are, is left out.

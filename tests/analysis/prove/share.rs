@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use admit_analysis::prove::{Inquiry, Question, Side, Subject, Verdict};
+use admit_analysis::prove::{Inquiry, Question, Side, Subject, Unconfirmed, Verdict};
 use admit_policy::manifest;
 use serde_json::Value;
 
@@ -66,6 +66,21 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// What became of a claim; why it is undecided is counted.
+fn word_of(outcome: &Result<Verdict, Unconfirmed>, why: &mut BTreeMap<String, usize>) -> &'static str {
+    match outcome {
+        Ok(Verdict::Holds { .. }) => "holds",
+        Ok(Verdict::Refuted(_)) => "refuted",
+        Ok(Verdict::Undecided(undecided)) => {
+            for one in undecided.iter().take(1) {
+                *why.entry(one.what.chars().take(90).collect()).or_default() += 1;
+            }
+            "undecided"
+        }
+        Err(_) => "unconfirmed",
+    }
+}
+
 /// `ADMIT_CORPORA=… cargo test -p admit-analysis --test analysis share_of_rules -- --ignored --nocapture`: every distinct rule of the
 /// definitions below `openshift-api/crds`, by whether it may ever deny.
 #[test]
@@ -107,24 +122,10 @@ fn share_of_rules_that_are_decided() {
                 let end = start + Duration::from_secs(60);
                 let outcome = inquiry.decide(Some(&mut solver), &|| Instant::now() > end);
                 times.push(start.elapsed());
-                let word = match outcome {
-                    Ok(Verdict::Holds { .. }) => "holds",
-                    Ok(Verdict::Refuted(_)) => "refuted",
-                    Ok(Verdict::Undecided(undecided)) => {
-                        for one in undecided.iter().take(1) {
-                            *why.entry(one.what.chars().take(90).collect()).or_default() += 1;
-                        }
-                        "undecided"
-                    }
-                    Err(error) => {
-                        tell(&format!(
-                            "NOT CONFIRMED {} {place} {:?} {error}",
-                            path.display(),
-                            definition.pointer(&place)
-                        ));
-                        "unconfirmed"
-                    }
-                };
+                let word = word_of(&outcome, &mut why);
+                if word == "unconfirmed" {
+                    tell(&format!("NOT CONFIRMED {} {place}: {outcome:?}", path.display()));
+                }
                 *counts.entry(word).or_default() += 1;
             }
         }
