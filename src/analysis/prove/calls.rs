@@ -48,30 +48,6 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                     Ok(Outcome { error: this.world.terms.or(&[error, absent]), value })
                 })
             }
-            ("_?._", [operand, field]) => {
-                let Expr::Literal(Literal::String(field)) = self.ast.expr(*field) else {
-                    return Err(undecided("a field whose name is computed"));
-                };
-                let (operand, field) = (self.eval(*operand)?, field.clone());
-                self.each(&operand, &mut |this, value| {
-                    let yes = this.world.terms.bool(true);
-                    let (there, value) = match value {
-                        Value::Optional(there, inner) => this.optional_member(*there, inner, &field)?,
-                        value => this.optional_member(yes, value, &field)?,
-                    };
-                    Ok(this.world.good(Value::Optional(there, Rc::new(value))))
-                })
-            }
-            ("_[?_]", [operand, key]) => {
-                let (operand, key) = (self.eval(*operand)?, self.eval(*key)?);
-                self.both(&operand, &key, &mut |this, operand, key| {
-                    let yes = this.world.terms.bool(true);
-                    match operand {
-                        Value::Optional(there, inner) => this.optional_index(*there, inner, key),
-                        operand => this.optional_index(yes, operand, key),
-                    }
-                })
-            }
             ("_+_" | "_-_" | "_*_" | "_/_" | "_%_", [left, right]) => {
                 let (left, right) = (self.eval(*left)?, self.eval(*right)?);
                 self.both(&left, &right, &mut |this, left, right| this.arithmetic(function, left, right))
@@ -109,6 +85,30 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         all: &[ExprId],
     ) -> Result<Outcome, Undecided> {
         match (function, all) {
+            ("_?._", [operand, field]) => {
+                let Expr::Literal(Literal::String(field)) = self.ast.expr(*field) else {
+                    return Err(undecided("a field whose name is computed"));
+                };
+                let (operand, field) = (self.eval(*operand)?, field.clone());
+                self.each(&operand, &mut |this, value| {
+                    let yes = this.world.terms.bool(true);
+                    let (there, value) = match value {
+                        Value::Optional(there, inner) => this.optional_member(*there, inner, &field)?,
+                        value => this.optional_member(yes, value, &field)?,
+                    };
+                    Ok(this.world.good(Value::Optional(there, Rc::new(value))))
+                })
+            }
+            ("_[?_]", [operand, key]) => {
+                let (operand, key) = (self.eval(*operand)?, self.eval(*key)?);
+                self.both(&operand, &key, &mut |this, operand, key| {
+                    let yes = this.world.terms.bool(true);
+                    match operand {
+                        Value::Optional(there, inner) => this.optional_index(*there, inner, key),
+                        operand => this.optional_index(yes, operand, key),
+                    }
+                })
+            }
             ("optional.none", []) => {
                 let no = self.world.terms.bool(false);
                 Ok(self.world.good(Value::Optional(no, Rc::new(Value::Null))))

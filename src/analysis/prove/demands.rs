@@ -1,10 +1,10 @@
 //! What a schema demands of a node, as terms; below `allOf`, `anyOf`, `oneOf` and `not` too.
 
-use admit_policy::schema::{Checks, Schema};
+use admit_policy::schema::{AdditionalProperties, Checks, Schema};
 use serde_json::Value;
 
 use super::Undecided;
-use super::document::{Form, NodeId, World, is_open};
+use super::document::{Form, NodeId, World};
 use super::regular;
 use super::term::Term;
 
@@ -32,24 +32,24 @@ impl<'s> World<'s> {
             Form::List { length, .. } => {
                 let bounds = [(checks.min_items, true), (checks.max_items, false)];
                 self.of_count(*length, bounds, &mut demands);
-                self.unsaid_members(checks, &mut demands);
+                Self::unsaid_members(checks, &mut demands);
             }
             Form::Map { length, .. } => {
                 let bounds = [(checks.min_properties, true), (checks.max_properties, false)];
                 self.of_count(*length, bounds, &mut demands);
-                self.unsaid_members(checks, &mut demands);
+                Self::unsaid_members(checks, &mut demands);
                 if !checks.required.is_empty() {
                     demands.push(Err("keys that a map must have".to_owned()));
                 }
             }
-            Form::Object(_) => self.unsaid_members(checks, &mut demands),
+            Form::Object(_) => Self::unsaid_members(checks, &mut demands),
             Form::Any => {}
         }
         self.alternatives(id, checks, &mut demands)?;
         Ok(demands)
     }
 
-    fn unsaid_members(&mut self, checks: &Checks, demands: &mut Vec<Demand>) {
+    fn unsaid_members(checks: &Checks, demands: &mut Vec<Demand>) {
         if checks.enumeration.iter().next().is_some() {
             demands.push(Err("members of an enumeration that are lists or objects".to_owned()));
         }
@@ -255,6 +255,13 @@ impl<'s> World<'s> {
 /// A bound as the validator uses it for whole numbers: none where that rounds.
 pub(super) fn whole(bound: f64) -> Option<i128> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    #[expect(clippy::cast_possible_truncation, reason = "whole, and within what an f64 has exactly")]
-    (bound.fract() == 0.0 && bound.abs() <= EXACT).then_some(bound as i128)
+    // As text, since what is whole and no greater is written exactly.
+    let is_exact = bound.fract() == 0.0 && bound.abs() <= EXACT;
+    is_exact.then(|| format!("{bound:.0}").parse().ok()).flatten()
+}
+
+/// Whether objects may have fields that the schema does not declare.
+pub(super) fn is_open(schema: &Schema) -> bool {
+    let allows = matches!(schema.additional_properties, Some(AdditionalProperties::Allowed(true)));
+    schema.preserves_unknown_fields() || schema.embedded_resource || allows
 }

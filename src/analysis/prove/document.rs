@@ -7,9 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use admit_policy::schema::{AdditionalProperties, ListType, Schema, SchemaType};
+use admit_policy::schema::{ListType, Schema, SchemaType};
 use serde_json::Value;
 
+use super::demands::is_open;
 use super::regular;
 use super::term::{Sort, Term, Terms};
 use super::value::View;
@@ -367,6 +368,14 @@ impl<'s> World<'s> {
                 Err(what) => self.relax(what),
             }
         }
+        if matches!(self.node(id)?.form, Some(Form::Any)) {
+            self.relax("values of types that are not followed");
+        }
+        let mut required = schema.checks.required.iter();
+        let has_undeclared = required.any(|name| !schema.properties.contains_key(name));
+        if schema.is_type(&SchemaType::Object) && has_undeclared {
+            self.relax("required fields that are not declared");
+        }
         // Required properties are there; that the others of a minimal number are, is left out.
         if schema.is_type(&SchemaType::Object) && schema.additional_schema().is_none() {
             let checks = &schema.checks;
@@ -437,10 +446,4 @@ impl<'s> World<'s> {
         }
         Ok(self.terms.text(text))
     }
-}
-
-/// Whether objects may have fields that the schema does not declare.
-pub(super) fn is_open(schema: &Schema) -> bool {
-    let allows = matches!(schema.additional_properties, Some(AdditionalProperties::Allowed(true)));
-    schema.preserves_unknown_fields() || schema.embedded_resource || allows
 }

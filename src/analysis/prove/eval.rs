@@ -7,7 +7,8 @@ use std::rc::Rc;
 use admit_cel::syntax::{Ast, Comprehension, Expr, ExprId, Literal};
 use admit_cel::{escape_property, is_identifier};
 
-use super::document::{Form, NodeId, World, is_open};
+use super::demands::is_open;
+use super::document::{Form, NodeId, World};
 use super::term::Term;
 use super::value::{Map, Outcome, Value, View, without_null};
 use super::{Undecided, undecided};

@@ -16,10 +16,11 @@
 //!
 //! | part | decides |
 //! |---|---|
-//! | `term` | terms of SMT-LIB 2 and their text |
+//! | `term`, `literal` | terms of SMT-LIB 2 and their text |
 //! | `regular` | patterns as languages |
 //! | `document`, `demands` | an object that may be any that a schema allows |
 //! | `value`, `eval`, `calls` | what expressions come to |
+//! | `whole` | what every object has, whatever its schema |
 //! | `side` | the rules that are compared, and what the engine says of an object |
 //! | `rules` | what rules say, as terms |
 //! | `model` | answers of solvers, and the objects that they mean |
@@ -32,6 +33,7 @@ mod calls;
 mod demands;
 mod document;
 mod eval;
+mod literal;
 mod model;
 mod query;
 mod regular;
@@ -41,6 +43,7 @@ mod shrink;
 mod side;
 mod term;
 mod value;
+mod whole;
 
 use admit_cel::Span;
 use serde_json::Value as Json;

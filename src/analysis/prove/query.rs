@@ -234,7 +234,7 @@ impl<'a> Inquiry<'a> {
         let mut last = None;
         for answer in answers.iter().rev() {
             let Sat::Yes(model) = answer else { continue };
-            let request = self.request(prepared, model);
+            let request = Self::request(prepared, model);
             if let Some(found) = request.as_ref().and_then(|request| self.confirmed(request, that)) {
                 return Ok(Verdict::Refuted(Box::new(shrunk(
                     found,
@@ -259,7 +259,7 @@ impl<'a> Inquiry<'a> {
                 break;
             }
             tried = tried.saturating_add(1);
-            let found = self.request(prepared, &model).and_then(|request| self.confirmed(&request, that));
+            let found = Self::request(prepared, &model).and_then(|request| self.confirmed(&request, that));
             if let Some(found) = found {
                 return Verdict::Refuted(Box::new(shrunk(
                     found,
@@ -273,7 +273,7 @@ impl<'a> Inquiry<'a> {
         Verdict::Undecided(vec![undecided(what)])
     }
 
-    fn request(&self, prepared: &Prepared<'_>, model: &Model) -> Option<(Json, Option<Json>)> {
+    fn request(prepared: &Prepared<'_>, model: &Model) -> Option<(Json, Option<Json>)> {
         let object = |id: NodeId| prepared.world.object(id, model).ok();
         let new = object(prepared.objects.new)?;
         match prepared.objects.old {

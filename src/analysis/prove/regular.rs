@@ -7,7 +7,7 @@
 
 use admit_cel::PatternPart;
 
-use super::term::written_text;
+use super::literal::written_text;
 
 /// The last character of the solver's strings.
 const LAST: char = '\u{2FFFF}';

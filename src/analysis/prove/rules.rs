@@ -182,7 +182,7 @@ impl Walk<'_, '_> {
         };
         let env = RuleEnv::new(&decl);
         for (at, rule) in place.schema.rules.iter().enumerate() {
-            let field = if self.is_assumption(place) {
+            let field = if place.path.starts_with("--") {
                 place.path.clone()
             } else {
                 format!("{}.x-kubernetes-validations[{at}].rule", place.path)
@@ -211,10 +211,6 @@ impl Walk<'_, '_> {
             }
         }
         Ok(())
-    }
-
-    fn is_assumption(&self, place: &Place<'_>) -> bool {
-        place.path.starts_with("--")
     }
 
     fn rule(

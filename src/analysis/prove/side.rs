@@ -6,7 +6,7 @@ use admit_cel::{Checked, Env, Mode, Type, Version};
 use admit_policy::crd::rules::{Limits, Recorder, RuleTree, Subject as RuleSubject};
 use admit_policy::crd::{CompiledCrd, Scope, ValidateOptions};
 use admit_policy::manifest::Document;
-use admit_policy::schema::{Checks, Malformed, Pattern, Schema, SchemaType};
+use admit_policy::schema::{Malformed, Pattern, Schema};
 use admit_policy::{
     ExpressionId, GroupVersionKind, Keep, LoadOptions, Object, Operation, Origin, Path, PolicySet, Recording,
     Request, Skipped, UserInfo, Verdict,
@@ -14,6 +14,7 @@ use admit_policy::{
 use serde_json::{Value, json};
 
 use super::Said;
+use super::whole::{NAME, whole};
 
 /// Why documents cannot be asked about.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -152,65 +153,6 @@ impl Subject {
 
 fn is_name(name: &str) -> bool {
     name.len() <= 253 && Pattern::new(NAME).is_match(name)
-}
-
-/// A DNS subdomain.
-const NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
-/// A DNS label.
-const LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
-
-fn text(pattern: Option<&str>, most: Option<i64>) -> Schema {
-    let checks = Checks { pattern: pattern.map(Pattern::new), max_length: most, ..Checks::default() };
-    Schema { schema_type: Some(SchemaType::String), checks: checks.into(), ..Schema::default() }
-}
-
-/// The schema with what every object has. Rules of a definition see the name alone of the metadata.
-fn whole(schema: &Schema, kind: &GroupVersionKind, is_namespaced: bool, all_metadata: bool) -> Schema {
-    let mut schema = schema.clone();
-    schema.schema_type = Some(SchemaType::Object);
-    let only = |value: &str| {
-        let enumeration = admit_policy::schema::Enumeration::new(vec![value.into()]);
-        let checks = Checks { enumeration, ..Checks::default() };
-        Schema { schema_type: Some(SchemaType::String), checks: checks.into(), ..Schema::default() }
-    };
-    let mut metadata = Schema { schema_type: Some(SchemaType::Object), ..Schema::default() };
-    let mut name = text(Some(NAME), Some(253));
-    let declared = schema.properties.get("metadata").and_then(|metadata| metadata.properties.get("name"));
-    if let Some(declared) = declared {
-        name.checks.all_of.push(declared.clone());
-    }
-    metadata.properties.insert("name".into(), name);
-    metadata.checks.required.push("name".into());
-    if is_namespaced {
-        metadata.properties.insert("namespace".into(), text(Some(LABEL), Some(63)));
-        metadata.checks.required.push("namespace".into());
-    }
-    if all_metadata {
-        let entries = admit_policy::schema::AdditionalProperties::Schema(Box::new(text(None, None)));
-        let of_texts = Schema {
-            schema_type: Some(SchemaType::Object),
-            additional_properties: Some(entries),
-            ..Schema::default()
-        };
-        metadata.properties.insert("labels".into(), of_texts.clone());
-        metadata.properties.insert("annotations".into(), of_texts);
-        let finalizers = Schema {
-            schema_type: Some(SchemaType::Array),
-            items: Some(Box::new(text(None, None))),
-            ..Schema::default()
-        };
-        metadata.properties.insert("finalizers".into(), finalizers);
-    }
-    schema.properties.insert("metadata".into(), metadata);
-    for (property, value) in [("apiVersion", kind.api_version()), ("kind", kind.kind.clone())] {
-        schema.properties.insert(property.into(), only(&value));
-    }
-    for property in ["apiVersion", "kind", "metadata"] {
-        if !schema.checks.required.iter().any(|known| **known == *property) {
-            schema.checks.required.push(property.into());
-        }
-    }
-    schema
 }
 
 fn compiled(definition: &Value) -> Result<CompiledCrd, SideError> {

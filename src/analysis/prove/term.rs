@@ -6,6 +6,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
+use super::literal::{written_int, written_text};
+
 /// A term in its [`Terms`].
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct Term(u32);
@@ -437,25 +439,4 @@ impl Terms {
     pub(super) fn is_text(&self, term: Term) -> bool {
         self.sort(term) == Sort::Text
     }
-}
-
-fn written_int(value: i128) -> String {
-    if value < 0 { format!("(- {})", value.unsigned_abs()) } else { value.to_string() }
-}
-
-/// A literal: what is not printable is escaped, and a quote is doubled.
-pub(super) fn written_text(text: &str) -> String {
-    let mut written = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => written.push_str("\"\""),
-            '\\' => written.push_str("\\u{5c}"),
-            ' '..='~' => written.push(c),
-            _ => {
-                let _ = write!(written, "\\u{{{:x}}}", u32::from(c));
-            }
-        }
-    }
-    written.push('"');
-    written
 }

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use super::document::{Form, Node, NodeId, World, is_open};
+use super::demands::is_open;
+use super::document::{Form, Node, NodeId, World};
 use super::term::Term;
 use super::{Undecided, undecided};
 

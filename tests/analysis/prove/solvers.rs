@@ -29,6 +29,11 @@ impl Program {
         all.into_iter().filter(is_there).map(|(_, command)| Self(command)).collect()
     }
 
+    /// One that has five seconds for each question.
+    pub(super) const fn quick() -> Self {
+        Self(&["z3", "-in", "-T:5"])
+    }
+
     pub(super) fn name(&self) -> &str {
         self.0.first().copied().unwrap_or_default()
     }
@@ -51,4 +56,9 @@ impl Solver for Program {
         let _ = writer.join();
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
+}
+
+/// A figure, for whoever runs the tests with `--nocapture`.
+pub(super) fn tell(line: &str) {
+    let _ = std::io::stdout().write_all(format!("{line}\n").as_bytes());
 }
