@@ -31,6 +31,7 @@
 //!
 //! `admission`, `apiserver` and `controllers` never import one another. Every package and every controller has such a
 //! table for its modules; `tests/product/architecture` holds the tables against the sources, and lets none allow a circle.
+//! Within a folder no two files import each other, but for those that the test names; a head and its folder are one.
 //!
 //! Who imports whom, drawn from the sources by `tests/product/architecture`:
 //!

@@ -14,6 +14,7 @@
 //! | [`suggest`] | what was meant by a name that nobody knows | nothing of ours |
 //! | [`quantity`] | resource quantities: reading, canonical text, sums | nothing of ours |
 //! | [`bounded`] | how many paths of findings are told, and how much of each | nothing of ours |
+//! | [`pointer`] | what stands at a pointer of an object | nothing of ours |
 //! | [`weight`] | what decoded values weigh, and how much of that a text may ask for | nothing of ours |
 //! | [`yaml`] | YAML: reading with positions and within bounds, writing | bounded, go, weight |
 //!
@@ -34,6 +35,7 @@ pub mod findings;
 pub mod go;
 pub mod labels;
 pub mod names;
+pub mod pointer;
 pub mod quantity;
 pub mod selector;
 pub mod status;

@@ -6,6 +6,7 @@
 //! Connecting is left to the client.
 
 use admit_apimachinery::go;
+use admit_apimachinery::pointer::{items, text};
 use admit_policy::webhook::Service;
 use serde_json::Value;
 use thiserror::Error;
@@ -45,17 +46,17 @@ pub(super) fn locate(objects: &dyn Objects, wanted: &Service, draw: u64) -> Resu
     };
     let spec = service.object.get("spec").unwrap_or(&Value::Null);
     let no_port = || Unresolved::NoPort { service: name.clone(), port: *port };
-    match text(spec, "type") {
+    match text(spec, "/type") {
         // The port is the webhook's: such a Service need not list any.
         "ExternalName" => {
             let port = u16::try_from(*port).map_err(|_| no_port())?;
-            Ok(Place { host: text(spec, "externalName").to_owned(), port })
+            Ok(Place { host: text(spec, "/externalName").to_owned(), port })
         }
         "ClusterIP" | "NodePort" | "LoadBalancer" => {
             let is_wanted = |listed: &&Value| listed.get("port").and_then(Value::as_i64) == Some(*port);
-            let listed = items(spec, "ports").iter().find(is_wanted).ok_or_else(no_port)?;
-            let family = items(spec, "ipFamilies").first().and_then(Value::as_str);
-            let endpoints = endpoints(objects, (namespace, name), text(listed, "name"));
+            let listed = items(spec, "/ports").iter().find(is_wanted).ok_or_else(no_port)?;
+            let family = items(spec, "/ipFamilies").first().and_then(Value::as_str);
+            let endpoints = endpoints(objects, (namespace, name), text(listed, "/name"));
             chosen(&endpoints, family, draw).ok_or_else(|| Unresolved::NoEndpoints(name.clone()))
         }
         other => Err(Unresolved::Type(other.to_owned())),
@@ -98,12 +99,12 @@ fn endpoints(objects: &dyn Objects, (namespace, service): (&str, &str), port: &s
 fn ready<'s>(slice: &'s Value, port: &str) -> impl Iterator<Item = Endpoint> + 's {
     let number =
         |listed: &Value| listed.get("port").and_then(Value::as_u64).and_then(|port| port.try_into().ok());
-    let listed = items(slice, "ports").iter().filter(|listed| text(listed, "name") == port);
+    let listed = items(slice, "/ports").iter().filter(|listed| text(listed, "/name") == port);
     let ports: Vec<u16> = listed.filter_map(number).collect();
-    let address_type = text(slice, "addressType");
+    let address_type = text(slice, "/addressType");
     let is_ready = |endpoint: &&Value| endpoint.pointer("/conditions/ready") != Some(&Value::Bool(false));
-    items(slice, "endpoints").iter().filter(is_ready).filter_map(move |endpoint| {
-        let host = items(endpoint, "addresses").first()?.as_str()?.to_owned();
+    items(slice, "/endpoints").iter().filter(is_ready).filter_map(move |endpoint| {
+        let host = items(endpoint, "/addresses").first()?.as_str()?.to_owned();
         let place = Place { host, port: *ports.first()? };
         Some(Endpoint { address_type: address_type.to_owned(), place })
     })
@@ -115,12 +116,4 @@ fn stored(objects: &dyn Objects, namespace: &str, name: &str) -> Option<Stored> 
     let resource = info.storage_key.as_str().into();
     let key = Key { resource, namespace: namespace.to_owned(), name: name.to_owned() };
     objects.object(&key).map(|kept| kept.stored())
-}
-
-fn text<'v>(value: &'v Value, field: &str) -> &'v str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn items<'v>(value: &'v Value, field: &str) -> &'v [Value] {
-    value.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }

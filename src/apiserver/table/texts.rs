@@ -1,5 +1,6 @@
 //! Texts of cells: what stands at a path, ages, labels and selectors.
 
+pub(super) use admit_apimachinery::pointer::{items, text};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -21,14 +22,6 @@ pub(super) fn elapsed(since: &str, now: Timestamp) -> String {
     since
         .parse::<Timestamp>()
         .map_or_else(|_| "<unknown>".to_owned(), |since| duration::human(now.as_second() - since.as_second()))
-}
-
-pub(super) fn text<'v>(value: &'v Value, path: &str) -> &'v str {
-    value.pointer(path).and_then(Value::as_str).unwrap_or_default()
-}
-
-pub(super) fn items<'v>(value: &'v Value, path: &str) -> &'v [Value] {
-    value.pointer(path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 pub(super) fn or(text: &str, fallback: &str) -> String {

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use admit_apimachinery::pointer::text;
 use admit_policy::PolicySet;
 use admit_policy::manifest::{self, Document, LoadError};
 use serde_json::{Value, json};
@@ -93,10 +94,6 @@ fn compiled(stored: &Value) -> Result<Vec<Document>, Vec<LoadError>> {
 
 pub(in crate::cli) fn name_of(document: &Value) -> Name {
     (text(document, "/kind").to_owned(), text(document, "/metadata/name").to_owned())
-}
-
-fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::pointer::text;
 use admit_policy::{GroupVersionKind, GroupVersionResource, HostError};
 use serde_json::Value;
 
@@ -59,10 +60,6 @@ fn served(definition: &Value) -> impl Iterator<Item = &str> {
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
     let served = versions.filter(|version| version.get("served") == Some(&Value::Bool(true)));
     served.map(|version| text(version, "/name"))
-}
-
-fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

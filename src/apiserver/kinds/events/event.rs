@@ -8,6 +8,7 @@ use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
 use admit_apimachinery::names::NameRule;
+use admit_apimachinery::pointer::text;
 use serde_json::Value;
 
 use crate::kinds::field::Field;
@@ -158,32 +159,28 @@ type FixedField = (&'static str, fn(&Value) -> BadValue);
 /// The fields that stay, and how each is shown, in the order in which they are compared.
 const FIXED: [FixedField; 14] = [
     ("involvedObject", |event| in_go(event.get("regarding").unwrap_or(&Value::Null))),
-    ("reason", |event| text(event, "reason").into()),
-    ("message", |event| text(event, "note").into()),
+    ("reason", |event| text(event, "/reason").into()),
+    ("message", |event| text(event, "/note").into()),
     ("source", source),
     ("firstTimestamp", |event| of(event, "deprecatedFirstTimestamp")),
     ("lastTimestamp", |event| of(event, "deprecatedLastTimestamp")),
     ("count", |event| event.get("deprecatedCount").and_then(Value::as_i64).unwrap_or(0).into()),
-    ("reason", |event| text(event, "reason").into()),
-    ("type", |event| text(event, "type").into()),
+    ("reason", |event| text(event, "/reason").into()),
+    ("type", |event| text(event, "/type").into()),
     ("eventTime", |event| of(event, "eventTime")),
-    ("action", |event| text(event, "action").into()),
+    ("action", |event| text(event, "/action").into()),
     ("related", related),
-    ("reportingController", |event| text(event, "reportingController").into()),
-    ("reportingInstance", |event| text(event, "reportingInstance").into()),
+    ("reportingController", |event| text(event, "/reportingController").into()),
+    ("reportingInstance", |event| text(event, "/reportingInstance").into()),
 ];
 
 fn of(event: &Value, name: &str) -> BadValue {
     event.get(name).unwrap_or(&Value::Null).into()
 }
 
-fn text<'v>(object: &'v Value, name: &str) -> &'v str {
-    object.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
 fn source(event: &Value) -> BadValue {
     let source = event.get("deprecatedSource").unwrap_or(&Value::Null);
-    go_struct::of_texts(&[("Component", text(source, "component")), ("Host", text(source, "host"))])
+    go_struct::of_texts(&[("Component", text(source, "/component")), ("Host", text(source, "/host"))])
 }
 
 fn related(event: &Value) -> BadValue {
@@ -192,13 +189,13 @@ fn related(event: &Value) -> BadValue {
 
 fn in_go(reference: &Value) -> BadValue {
     go_struct::of_texts(&[
-        ("Kind", text(reference, "kind")),
-        ("Namespace", text(reference, "namespace")),
-        ("Name", text(reference, "name")),
-        ("UID", text(reference, "uid")),
-        ("APIVersion", text(reference, "apiVersion")),
-        ("ResourceVersion", text(reference, "resourceVersion")),
-        ("FieldPath", text(reference, "fieldPath")),
+        ("Kind", text(reference, "/kind")),
+        ("Namespace", text(reference, "/namespace")),
+        ("Name", text(reference, "/name")),
+        ("UID", text(reference, "/uid")),
+        ("APIVersion", text(reference, "/apiVersion")),
+        ("ResourceVersion", text(reference, "/resourceVersion")),
+        ("FieldPath", text(reference, "/fieldPath")),
     ])
 }
 

@@ -7,6 +7,7 @@ mod trace;
 
 use std::collections::BTreeSet;
 
+use admit_apimachinery::pointer::text;
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use serde_json::Value;
@@ -39,8 +40,8 @@ impl Look for Ailing {
     fn at<'l>(&'l mut self, operator: &'l Value) -> BoxFuture<'l, Result<(), Failure>> {
         if ails(operator) {
             let related = items(operator, "/status/relatedObjects");
-            let of_namespaces = related.filter(|related| text(related, "resource") == "namespaces");
-            self.namespaces.extend(of_namespaces.map(|related| text(related, "name").to_owned()));
+            let of_namespaces = related.filter(|related| text(related, "/resource") == "namespaces");
+            self.namespaces.extend(of_namespaces.map(|related| text(related, "/name").to_owned()));
         }
         ready(Ok(())).boxed()
     }
@@ -79,14 +80,10 @@ fn readable(context: &Context, namespaces: BTreeSet<String>) -> Vec<String> {
 fn ails(operator: &Value) -> bool {
     items(operator, "/status/conditions").any(|condition| {
         matches!(
-            (text(condition, "type"), text(condition, "status")),
+            (text(condition, "/type"), text(condition, "/status")),
             ("Degraded", "True") | ("Available", "False")
         )
     })
-}
-
-fn text<'v>(object: &'v Value, field: &str) -> &'v str {
-    object.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 async fn keep_pods(context: &Context, namespace: &str, logged: &mut Logged) -> Result<(), Failure> {

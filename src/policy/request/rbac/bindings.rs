@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use admit_apimachinery::pointer::{items, text};
 use serde_json::Value;
 
-use super::{list, text};
 use crate::request::UserInfo;
 
 /// The bindings, and where each subject is found in them.
@@ -127,7 +127,7 @@ impl Binding {
             name: text(object, "/metadata/name").into(),
             role_kind: text(object, "/roleRef/kind").into(),
             role: text(object, "/roleRef/name").into(),
-            subjects: list(object, "subjects").iter().map(subject).collect(),
+            subjects: items(object, "/subjects").iter().map(subject).collect(),
         }
     }
 }

@@ -12,6 +12,7 @@ mod rule;
 use std::sync::Arc;
 
 use admit_apimachinery::field_error::together;
+use admit_apimachinery::pointer::text;
 use serde_json::Value;
 
 use self::bindings::{Binding, Bindings};
@@ -196,14 +197,6 @@ fn namespace(attributes: &AccessAttributes) -> &str {
         AccessAttributes::Resource { namespace, .. } => namespace,
         AccessAttributes::Path { .. } => "",
     }
-}
-
-fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 #[cfg(test)]

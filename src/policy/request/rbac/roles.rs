@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
+use admit_apimachinery::pointer::{items, text};
 use admit_apimachinery::selector::LabelSelector;
 use serde_json::{Value, json};
 
 use super::rule::Rule;
-use super::{list, text};
 
 /// ClusterRoles may gather ClusterRoles that gather others; deeper than this is a circle.
 const GATHERING_DEPTH: usize = 4;
@@ -95,10 +95,10 @@ impl Roles {
 
 impl Role {
     fn read(object: &Value) -> Self {
-        let rules: Arc<[Rule]> = list(object, "rules").iter().map(Rule::read).collect();
+        let rules: Arc<[Rule]> = items(object, "/rules").iter().map(Rule::read).collect();
         let aggregation = object.get("aggregationRule").filter(|_| rules.is_empty());
         let gathers = aggregation.map(|rule| Gathering {
-            selectors: list(rule, "clusterRoleSelectors").iter().map(LabelSelector::read).collect(),
+            selectors: items(rule, "/clusterRoleSelectors").iter().map(LabelSelector::read).collect(),
             gathered: OnceLock::new(),
         });
         let labels = match text(object, "/kind") {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use admit_apimachinery::pointer::text;
 use admit_apimachinery::suggest::{self, did_you_mean};
 
 use super::resources::Served;
@@ -20,8 +21,8 @@ pub(super) fn lint(compiled: &Compiled<'_>, documents: &[Document], builtin: &dy
     let texts = |kind: &'static str, pointer: &'static str| {
         documents
             .iter()
-            .filter(move |document| text(document, "/kind") == kind)
-            .map(move |one| text(one, pointer))
+            .filter(move |document| text(&document.value, "/kind") == kind)
+            .map(move |one| text(&one.value, pointer))
     };
     let bound: HashSet<&str> = texts("ValidatingAdmissionPolicyBinding", "/spec/policyName").collect();
     let there: HashSet<&str> = texts("ValidatingAdmissionPolicy", "/metadata/name").collect();
@@ -60,10 +61,6 @@ pub(super) fn lint(compiled: &Compiled<'_>, documents: &[Document], builtin: &dy
         }
     }
     findings
-}
-
-fn text<'d>(document: &'d Document, pointer: &str) -> &'d str {
-    document.value.pointer(pointer).and_then(serde_json::Value::as_str).unwrap_or_default()
 }
 
 fn against(document: &Document, binding: &Binding, policy: &Policy) -> Vec<Finding> {

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use admit_apimachinery::pointer::text;
 use admit_apimachinery::suggest::{self, did_you_mean};
 use serde_json::Value;
 
@@ -14,11 +15,13 @@ use crate::vap::MutatingPolicy;
 const SUGGESTIONS: usize = 100;
 
 pub(super) fn lint(documents: &[Document]) -> Vec<Finding> {
-    let of = |kind: &'static str| documents.iter().filter(move |document| text(document, "/kind") == kind);
-    let bound: HashSet<&str> =
-        of("MutatingAdmissionPolicyBinding").map(|document| text(document, "/spec/policyName")).collect();
+    let of =
+        |kind: &'static str| documents.iter().filter(move |document| text(&document.value, "/kind") == kind);
+    let bound: HashSet<&str> = of("MutatingAdmissionPolicyBinding")
+        .map(|document| text(&document.value, "/spec/policyName"))
+        .collect();
     let mut there: Vec<&str> =
-        of("MutatingAdmissionPolicy").map(|document| text(document, "/metadata/name")).collect();
+        of("MutatingAdmissionPolicy").map(|document| text(&document.value, "/metadata/name")).collect();
     there.sort_unstable();
     let mut findings = Vec::new();
     for document in of("MutatingAdmissionPolicy") {
@@ -32,7 +35,7 @@ pub(super) fn lint(documents: &[Document]) -> Vec<Finding> {
         findings.extend(conditions(document, &policy));
     }
     let missing = of("MutatingAdmissionPolicyBinding")
-        .map(|document| (document, text(document, "/spec/policyName")))
+        .map(|document| (document, text(&document.value, "/spec/policyName")))
         .filter(|(_, name)| !name.is_empty() && there.binary_search(name).is_err());
     findings.extend(missing.enumerate().map(|(at, (document, name))| {
         let near = (at < SUGGESTIONS).then(|| suggest::nearest(name, there.iter().copied())).flatten();
@@ -79,8 +82,4 @@ fn conditions(document: &Document, policy: &MutatingPolicy) -> Vec<Finding> {
         Some(warning(document, "constant-rule", &expression.id.path, problem, help))
     };
     conditions.filter_map(finding).collect()
-}
-
-fn text<'d>(document: &'d Document, pointer: &str) -> &'d str {
-    document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

@@ -1,5 +1,6 @@
 //! Checks policies: unused variables and params, constant rules and conditions, and expressions in messages.
 
+use admit_apimachinery::pointer::items;
 use serde_json::Value;
 
 use super::{Finding, constant, message, warning};
@@ -14,10 +15,6 @@ pub(super) fn lint(document: &Document, policy: &Policy) -> Vec<Finding> {
     findings
 }
 
-fn list<'d>(document: &'d Document, field: &str) -> &'d [Value] {
-    document.value.pointer(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
-
 /// What nothing names can be taken away, and the policy still compiles.
 fn unused_variables(document: &Document) -> Vec<Finding> {
     let unused = |index: usize| {
@@ -30,7 +27,7 @@ fn unused_variables(document: &Document) -> Vec<Finding> {
         let help = "take it out: it is never evaluated";
         Some(warning(document, "unused-variable", &format!("spec.variables[{index}]"), problem, help))
     };
-    (0..list(document, "/spec/variables").len()).filter_map(unused).collect()
+    (0..items(&document.value, "/spec/variables").len()).filter_map(unused).collect()
 }
 
 fn unused_params(document: &Document, policy: &Policy) -> Option<Finding> {
@@ -44,7 +41,7 @@ fn unused_params(document: &Document, policy: &Policy) -> Option<Finding> {
 }
 
 fn constant_rules(document: &Document, policy: &Policy) -> Vec<Finding> {
-    let conditioned = !list(document, "/spec/matchConditions").is_empty();
+    let conditioned = !items(&document.value, "/spec/matchConditions").is_empty();
     let finding = |path: &str, text: &str, answer: bool| {
         let condition = path.starts_with("spec.matchConditions");
         let (problem, help) = match (condition, answer) {
@@ -70,7 +67,7 @@ fn constant_rules(document: &Document, policy: &Policy) -> Vec<Finding> {
 }
 
 fn messages(document: &Document) -> Vec<Finding> {
-    let rules = list(document, "/spec/validations").iter().enumerate();
+    let rules = items(&document.value, "/spec/validations").iter().enumerate();
     let texts = rules.filter_map(|(index, rule)| Some((index, rule.get("message")?.as_str()?)));
     texts
         .filter(|(_, text)| message::is_expression(text))

@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use admit_apimachinery::go::{base64, quote};
 use admit_apimachinery::weight;
-use admit_cel::{Made, Map, Opaque, Value, runtime_type};
+use admit_cel::{EvalError, Made, Map, Opaque, Value, runtime_type};
 use bumpalo::Bump;
 use serde_json::{Number, Value as Json};
 
@@ -19,6 +19,48 @@ const MAX_EXACT: u64 = (1 << 53) - 1;
 /// as much once more for each. What a server stores is of 1.5 MiB.
 const MAX_MADE: usize = weight::FREE;
 
+/// Why what an expression made is no object, or no operation.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MadeError {
+    /// Types are not named after the fields that hold them.
+    #[error("type mismatch: {0}")]
+    Misnamed(String),
+    /// The type of an item that stands among operations.
+    #[error(
+        "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch, got element of {0}"
+    )]
+    NoOperation(String),
+    #[error("error applying patch: failed to convert patch object to typed object: {0}")]
+    Object(#[source] ConversionError),
+    #[error("JSONPath valueExpression evaluated to a type that could not marshal to JSON: {0}")]
+    Value(#[source] ConversionError),
+    /// Of a text of an operation.
+    #[error(transparent)]
+    Text(ConversionError),
+}
+
+/// Why a value is not converted to JSON.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConversionError {
+    #[error("the values that mutations make of a request would take more than {MAX_MADE} bytes of memory")]
+    TooLarge,
+    #[error("invalid number {0}")]
+    InvalidNumber(f64),
+    /// The key as it is shown, and its type.
+    #[error("map key {0} is of type {1}, not string")]
+    InvalidKey(String, String),
+    /// Where it stands, and its type.
+    #[error("{0}: a value of type {1} cannot be set here")]
+    InvalidField(String, String),
+    #[error("type conversion error from '{0}' to '*structpb.Value'")]
+    InvalidType(String),
+    #[error("optional.none() dereference")]
+    MissingOptional,
+    /// A part of the value cannot be read.
+    #[error("{0}")]
+    Unread(#[from] EvalError),
+}
+
 /// What is left of [`MAX_MADE`].
 #[derive(Debug)]
 pub(super) struct Room(Cell<usize>);
@@ -31,7 +73,7 @@ impl Default for Room {
 
 impl Room {
     /// Room for a value without what is in it, which is taken by itself.
-    fn take(&self, value: &Value<'_>) -> Result<(), String> {
+    fn take(&self, value: &Value<'_>) -> Result<(), ConversionError> {
         self.weigh(weight::of_item().saturating_add(match value {
             Value::String(text) => weight::of_text(text.len()),
             // As base64.
@@ -41,7 +83,7 @@ impl Room {
         }))
     }
 
-    fn name(&self, name: &str) -> Result<(), String> {
+    fn name(&self, name: &str) -> Result<(), ConversionError> {
         self.weigh(weight::of_member(name))
     }
 
@@ -49,18 +91,13 @@ impl Room {
     ///
     /// # Errors
     /// Where there is no more room.
-    pub(super) fn text(&self, text: &str) -> Result<String, String> {
-        self.weigh(weight::of_text(text.len()))?;
+    pub(super) fn text(&self, text: &str) -> Result<String, MadeError> {
+        self.weigh(weight::of_text(text.len())).map_err(MadeError::Text)?;
         Ok(text.to_owned())
     }
 
-    fn weigh(&self, bytes: usize) -> Result<(), String> {
-        let left = self.0.get().checked_sub(bytes).ok_or_else(|| {
-            format!(
-                "the values that mutations make of a request would take more than {MAX_MADE} bytes of memory"
-            )
-        })?;
-        self.0.set(left);
+    fn weigh(&self, bytes: usize) -> Result<(), ConversionError> {
+        self.0.set(self.0.get().checked_sub(bytes).ok_or(ConversionError::TooLarge)?);
         Ok(())
     }
 }
@@ -76,28 +113,24 @@ pub(super) struct Making<'a, 'r> {
 ///
 /// # Errors
 /// When types are not named after the fields that hold them, for what no object can hold, and where there is no more room.
-pub(super) fn object<'a>(made: &Made<'a>, making: Making<'a, '_>) -> Result<Json, String> {
-    named_by_fields(made, making.arena).map_err(|why| format!("type mismatch: {why}"))?;
-    let converted = fields(made, &mut String::new(), making);
-    converted
-        .map_err(|why| format!("error applying patch: failed to convert patch object to typed object: {why}"))
+pub(super) fn object<'a>(made: &Made<'a>, making: Making<'a, '_>) -> Result<Json, MadeError> {
+    named_by_fields(made, making.arena)?;
+    fields(made, &mut String::new(), making).map_err(MadeError::Object)
 }
 
 /// The value of an operation.
 ///
 /// # Errors
 /// As of [`object`].
-pub(super) fn value<'a>(value: &Value<'a>, making: Making<'a, '_>) -> Result<Json, String> {
+pub(super) fn value<'a>(value: &Value<'a>, making: Making<'a, '_>) -> Result<Json, MadeError> {
     if let Value::Opaque(Opaque::Made(made)) = value {
-        named_by_fields(made, making.arena).map_err(|why| format!("type mismatch: {why}"))?;
+        named_by_fields(made, making.arena)?;
     }
-    plain(value, making).map_err(|why| {
-        format!("JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}")
-    })
+    plain(value, making).map_err(MadeError::Value)
 }
 
 /// A value as protocol buffers write it as JSON.
-fn plain<'a>(value: &Value<'a>, making: Making<'a, '_>) -> Result<Json, String> {
+fn plain<'a>(value: &Value<'a>, making: Making<'a, '_>) -> Result<Json, ConversionError> {
     making.room.take(value)?;
     Ok(match value {
         Value::Int(i) if i.unsigned_abs() > MAX_EXACT => Json::from(i.to_string()),
@@ -110,27 +143,24 @@ fn plain<'a>(value: &Value<'a>, making: Making<'a, '_>) -> Result<Json, String> 
         | Value::String(_)
         | Value::Bytes(_)
         | Value::Duration(_)
-        | Value::Timestamp(_) => value.to_json(making.arena).map_err(|error| error.to_string())?,
+        | Value::Timestamp(_) => value.to_json(making.arena)?,
         Value::List(list) => {
             let items = (0..list.len()).filter_map(|at| list.try_get(making.arena, at).transpose());
-            items
-                .map(|item| plain(&item.map_err(|error| error.to_string())?, making))
-                .collect::<Result<_, String>>()?
+            items.map(|item| plain(&item?, making)).collect::<Result<_, ConversionError>>()?
         }
         Value::Map(map) => {
             members(*map, making, |name, value| Ok((name.to_owned(), plain(&value, making)?)))?
         }
         Value::Optional(Some(inner)) => plain(inner, making)?,
-        Value::Optional(None) => return Err("optional.none() dereference".to_owned()),
+        Value::Optional(None) => return Err(ConversionError::MissingOptional),
         Value::Opaque(Opaque::Made(made)) => fields(made, &mut String::new(), making)?,
         Value::Type(_) | Value::Opaque(_) => {
-            let name = runtime_type::name_of(value);
-            return Err(format!("type conversion error from '{name}' to '*structpb.Value'"));
+            return Err(ConversionError::InvalidType(runtime_type::name_of(value).to_owned()));
         }
     })
 }
 
-fn fields<'a>(made: &Made<'a>, path: &mut String, making: Making<'a, '_>) -> Result<Json, String> {
+fn fields<'a>(made: &Made<'a>, path: &mut String, making: Making<'a, '_>) -> Result<Json, ConversionError> {
     let length = path.len();
     let mut set = serde_json::Map::new();
     for (name, value) in made.fields() {
@@ -144,7 +174,7 @@ fn fields<'a>(made: &Made<'a>, path: &mut String, making: Making<'a, '_>) -> Res
 }
 
 /// A value that a field of an object holds: what Go has no JSON for there, no schema lets pass.
-fn field<'a>(value: &Value<'a>, path: &mut String, making: Making<'a, '_>) -> Result<Json, String> {
+fn field<'a>(value: &Value<'a>, path: &mut String, making: Making<'a, '_>) -> Result<Json, ConversionError> {
     let length = path.len();
     making.room.take(value)?;
     Ok(match value {
@@ -157,9 +187,7 @@ fn field<'a>(value: &Value<'a>, path: &mut String, making: Making<'a, '_>) -> Re
         Value::List(list) => {
             let mut items = Vec::with_capacity(list.len());
             for at in 0..list.len() {
-                let Some(item) = list.try_get(making.arena, at).map_err(|error| error.to_string())? else {
-                    continue;
-                };
+                let Some(item) = list.try_get(making.arena, at)? else { continue };
                 path.push_str(&format!("[{at}]"));
                 items.push(field(&item, path, making)?);
                 path.truncate(length);
@@ -193,9 +221,9 @@ fn field<'a>(value: &Value<'a>, path: &mut String, making: Making<'a, '_>) -> Re
     })
 }
 
-fn unsuited(path: &str, rest: &str, value: Option<&Value<'_>>) -> String {
+fn unsuited(path: &str, rest: &str, value: Option<&Value<'_>>) -> ConversionError {
     let name = value.map_or("null_type", runtime_type::name_of);
-    format!("{path}{rest}: a value of type {name} cannot be set here")
+    ConversionError::InvalidField(format!("{path}{rest}"), name.to_owned())
 }
 
 fn is_literal(value: &Value<'_>) -> bool {
@@ -216,17 +244,15 @@ fn all_literals<'a>(count: usize, item: impl Fn(usize) -> Option<Value<'a>>) -> 
 fn members<'a>(
     map: Map<'a>,
     making: Making<'a, '_>,
-    mut member: impl FnMut(&'a str, Value<'a>) -> Result<(String, Json), String>,
-) -> Result<Json, String> {
+    mut member: impl FnMut(&'a str, Value<'a>) -> Result<(String, Json), ConversionError>,
+) -> Result<Json, ConversionError> {
     let mut set = serde_json::Map::new();
     for (key, _) in map.iter() {
         let Value::String(name) = key else {
             let ty = runtime_type::name_of(&key);
-            return Err(format!("map key {} is of type {ty}, not string", quote(&key.preview(64))));
+            return Err(ConversionError::InvalidKey(quote(&key.preview(64)).to_string(), ty.to_owned()));
         };
-        let Some(value) = map.try_get(making.arena, &key).map_err(|error| error.to_string())? else {
-            continue;
-        };
+        let Some(value) = map.try_get(making.arena, &key)? else { continue };
         making.room.name(name)?;
         let (name, value) = member(name, value)?;
         set.insert(name, value);
@@ -235,19 +261,19 @@ fn members<'a>(
 }
 
 /// A whole number is written without a fraction, as Go writes it.
-fn double(value: f64) -> Result<Json, String> {
+fn double(value: f64) -> Result<Json, ConversionError> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match numeric::whole(value) {
         Some(whole) if value.abs() < EXACT => Ok(Json::from(whole)),
-        _ => Number::from_f64(value).map(Json::Number).ok_or_else(|| format!("invalid number {value}")),
+        _ => Number::from_f64(value).map(Json::Number).ok_or(ConversionError::InvalidNumber(value)),
     }
 }
 
 /// Objects below a field are named after it: `Object.spec` in `spec`.
-fn named_by_fields<'a>(made: &Made<'a>, arena: &'a Bump) -> Result<(), String> {
+fn named_by_fields<'a>(made: &Made<'a>, arena: &'a Bump) -> Result<(), MadeError> {
     let mut errors = Vec::new();
     check_name(made, &mut made.type_name().to_owned(), arena, &mut errors);
-    if errors.is_empty() { Ok(()) } else { Err(errors.join("\n")) }
+    if errors.is_empty() { Ok(()) } else { Err(MadeError::Misnamed(errors.join("\n"))) }
 }
 
 fn check_name<'a>(made: &Made<'a>, expected: &mut String, arena: &'a Bump, errors: &mut Vec<String>) {

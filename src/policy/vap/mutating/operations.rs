@@ -10,7 +10,7 @@ use json_patch::{
 };
 use serde_json::Value;
 
-use super::made::{self, Making};
+use super::made::{self, MadeError, Making};
 use crate::patch::{PatchError, PatchErrorKind, Replacing, patched};
 
 /// An operation as an expression makes it.
@@ -75,14 +75,12 @@ impl Operation {
     ///
     /// # Errors
     /// For an item that is none, a value that is no JSON, and where there is no more room.
-    pub(super) fn all<'a>(list: List<'a>, making: Making<'a, '_>) -> Result<Vec<Self>, String> {
+    pub(super) fn all<'a>(list: List<'a>, making: Making<'a, '_>) -> Result<Vec<Self>, MadeError> {
         let mut operations = Vec::with_capacity(list.len());
         for item in list.iter() {
             let Cel::Opaque(Opaque::Made(made)) = item else {
                 let ty = admit_cel::runtime_type::name_of(&item);
-                return Err(format!(
-                    "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch, got element of {ty}"
-                ));
+                return Err(MadeError::NoOperation(ty.to_owned()));
             };
             let text = |field: &str| match made.get(field) {
                 Some(Cel::String(text)) => making.room.text(text),

@@ -331,7 +331,7 @@ impl<'r> Run<'r> {
         let making = Making { arena: &arena, room: &self.room };
         match (mutation.patch, value) {
             (Patch::Object, Cel::Opaque(Opaque::Made(set))) => {
-                let mut set = made::object(set, making).map_err(failed)?;
+                let mut set = made::object(set, making).map_err(|error| failed(error.to_string()))?;
                 // It is of the kind of the object, whatever it says.
                 for field in ["apiVersion", "kind"] {
                     if let (Some(set), Some(own)) = (set.as_object_mut(), object.get(field)) {
@@ -345,7 +345,7 @@ impl<'r> Run<'r> {
                 schemas.settled(&version.kind, merged, false)
             }
             (Patch::Operations, Cel::List(list)) => {
-                let operations = Operation::all(list, making).map_err(failed)?;
+                let operations = Operation::all(list, making).map_err(|error| failed(error.to_string()))?;
                 let patched = operations::applied(object, &operations);
                 match patched.map_err(|why| failed(format!("JSON Patch: {why}")))? {
                     Some(patched) => schemas.settled(&version.kind, patched, true),
