@@ -52,12 +52,14 @@ pub fn documents(reports: &BTreeMap<String, Report>, flavour: Flavour) -> Vec<Va
 
 fn document(namespace: &str, report: &Report, flavour: Flavour) -> Value {
     let [of_namespace, of_cluster] = flavour.kinds();
-    let mut metadata = json!({"name": NAME, "labels": {LABEL: "admit"}});
+    let mut metadata = Map::new();
+    metadata.insert("name".to_owned(), NAME.into());
+    metadata.insert("labels".to_owned(), json!({LABEL: "admit"}));
     if !namespace.is_empty() {
-        metadata["namespace"] = namespace.into();
+        metadata.insert("namespace".to_owned(), namespace.into());
     }
     if report.left_out > 0 {
-        metadata["annotations"] = json!({LEFT_OUT: report.left_out.to_string()});
+        metadata.insert("annotations".to_owned(), json!({LEFT_OUT: report.left_out.to_string()}));
     }
     let Summary { pass, fail, warn, error, skip } = report.summary;
     let mut document = json!({
@@ -87,13 +89,16 @@ fn result(finding: &Finding) -> Value {
         put("message", finding.message.as_str().into());
     }
     if let Some(subject) = &finding.subject {
-        let mut object =
-            json!({"apiVersion": subject.api_version, "kind": subject.kind, "name": subject.name});
-        for (field, text) in [("namespace", &subject.namespace), ("uid", &subject.uid)] {
-            if !text.is_empty() {
-                object[field] = text.as_str().into();
-            }
-        }
+        let texts = [
+            ("apiVersion", &subject.api_version),
+            ("kind", &subject.kind),
+            ("name", &subject.name),
+            ("namespace", &subject.namespace),
+            ("uid", &subject.uid),
+        ];
+        let told = texts.into_iter().filter(|(_, text)| !text.is_empty());
+        let object: Map<String, Value> =
+            told.map(|(field, text)| (field.to_owned(), text.as_str().into())).collect();
         put("resources", json!([object]));
     }
     let mut properties = Map::new();

@@ -188,7 +188,7 @@ fn asking(set: &PolicySet) -> BTreeMap<Arc<str>, bool> {
     let policies = policies.chain(set.mutating_policies().map(|(policy, _)| policy.common()));
     policies
         .map(|policy| {
-            (Arc::clone(&policy.name), policy.expressions().iter().any(|expression| asks(&expression.text)))
+            (Arc::clone(&policy.name), policy.expressions().iter().any(|expression| asks(expression.text)))
         })
         .collect()
 }

@@ -286,8 +286,7 @@ fn wrapped(said: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in said.split_whitespace() {
         let mut word: Vec<char> = word.chars().collect();
-        loop {
-            let Some(line) = lines.last_mut() else { break };
+        while let Some(line) = lines.last_mut() {
             let taken = line.chars().count();
             let room = COLUMNS.saturating_sub(taken + 1);
             if word.len() <= room {
