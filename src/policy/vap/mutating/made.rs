@@ -250,7 +250,7 @@ fn members<'a>(
     for (key, _) in map.iter() {
         let Value::String(name) = key else {
             let ty = runtime_type::name_of(&key);
-            return Err(ConversionError::InvalidKey(quote(&key.preview(64)).to_string(), ty.to_owned()));
+            return Err(ConversionError::InvalidKey(quote(&key.preview(64)), ty.to_owned()));
         };
         let Some(value) = map.try_get(making.arena, &key)? else { continue };
         making.room.name(name)?;
