@@ -29,7 +29,8 @@ fn exception(name: &str, spec: &str) -> String {
 
 fn loaded(exceptions: &[String]) -> PolicySet {
     let text = format!("{POLICY}{}", exceptions.concat());
-    PolicySet::load(&manifest::read("policy.yaml", &text).unwrap()).unwrap().at(at(1_000_000))
+    let documents = manifest::read("policy.yaml", &text).expect("manifests");
+    PolicySet::load(&documents).expect("policies").at(at(1_000_000))
 }
 
 fn at(seconds: u64) -> SystemTime {
@@ -45,7 +46,7 @@ fn request(change: impl Fn(&mut Value)) -> Request<'static> {
         "object": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web-1"}, "spec": {"replicas": 9}},
     });
     change(&mut request);
-    Request::from_value(&request).unwrap()
+    Request::from_value(&request).expect("a request")
 }
 
 const SPEC: &str = "{policies: [few], namespaces: [shop], names: ['web-*'], users: ['*:importer'], operations: [CREATE], \

@@ -60,8 +60,7 @@ pub(super) fn read(kubeconfig: &Path, context: Option<&str>, set: &PolicySet) ->
         .build()
         .map_err(|error| Fault::internal(format!("cannot start the runtime: {error}")))?;
     runtime.block_on(async {
-        let client =
-            client::client_of_context(kubeconfig.to_owned(), context.map(ToOwned::to_owned)).await?;
+        let client = client::client_of_context(kubeconfig.to_owned(), context.map(ToOwned::to_owned)).await?;
         read_from(&client, set).await
     })
 }

@@ -228,6 +228,7 @@ impl Find {
 }
 
 /// What was found, by how it is hidden.
+#[derive(Clone, Copy)]
 enum Hidden<'f> {
     Address(Address),
     /// With what stands for it.

@@ -45,14 +45,12 @@ fn below(root: &Value, schema: &Value, value: &Value, path: &str) -> Vec<String>
                 true
             }
             "additionalProperties" => {
-                let known = |key: &str| schema["properties"].get(key).is_some();
-                let others = value.as_object().into_iter().flatten().filter(|(key, _)| !known(key));
-                match asked {
-                    Value::Bool(allowed) => *allowed || others.count() == 0,
-                    schema => {
-                        others.for_each(|(key, value)| found.extend(step(schema, value, key)));
-                        true
-                    }
+                let others = undeclared(schema, value);
+                if asked.is_object() {
+                    others.for_each(|(key, value)| found.extend(step(asked, value, key)));
+                    true
+                } else {
+                    asked.as_bool().unwrap() || others.count() == 0
                 }
             }
             "items" => {
@@ -60,13 +58,10 @@ fn below(root: &Value, schema: &Value, value: &Value, path: &str) -> Vec<String>
                 items.for_each(|(at, item)| found.extend(step(asked, item, &at.to_string())));
                 true
             }
-            "oneOf" => {
+            "oneOf" | "anyOf" => {
                 let fits = |schema: &&Value| below(root, schema, value, path).is_empty();
-                asked.as_array().unwrap().iter().filter(fits).count() == 1
-            }
-            "anyOf" => {
-                let fits = |schema: &Value| below(root, schema, value, path).is_empty();
-                asked.as_array().unwrap().iter().any(fits)
+                let fitting = asked.as_array().unwrap().iter().filter(fits).count();
+                fitting == 1 || (keyword == "anyOf" && fitting > 1)
             }
             "if" => {
                 if below(root, asked, value, path).is_empty() {
@@ -82,6 +77,11 @@ fn below(root: &Value, schema: &Value, value: &Value, path: &str) -> Vec<String>
         }
     }
     found
+}
+
+/// The entries of an object that are none of its schema's properties.
+fn undeclared<'v>(schema: &Value, value: &'v Value) -> impl Iterator<Item = (&'v String, &'v Value)> {
+    value.as_object().into_iter().flatten().filter(|(key, _)| schema["properties"].get(key).is_none())
 }
 
 fn is_of_type(asked: &Value, value: &Value) -> bool {
