@@ -10,7 +10,7 @@ use super::query::{root, same_identity};
 use super::rules::{self, Objects};
 use super::side::{Side, Subject};
 use super::term::Term;
-use super::value::View;
+use super::view::View;
 
 /// A script with three answers for each request: whether it is one that is thought of, which it has to be if a server takes it;
 /// whether it is refused; whether an expression fails. All requests are creations, or all are updates.

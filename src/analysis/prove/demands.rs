@@ -1,12 +1,13 @@
 //! What a schema demands of a node, as terms; below `allOf`, `anyOf`, `oneOf` and `not` too.
 
-use admit_policy::schema::{AdditionalProperties, Checks, Schema};
+use admit_policy::schema::{Checks, Schema};
 use serde_json::Value;
 
 use super::Undecided;
 use super::document::{Form, NodeId, World};
 use super::regular;
 use super::term::Term;
+use super::view::is_open;
 
 /// A condition, or what cannot be said.
 pub(super) type Demand = Result<Term, String>;
@@ -258,10 +259,4 @@ pub(super) fn whole(bound: f64) -> Option<i128> {
     // As text, since what is whole and no greater is written exactly.
     let is_exact = bound.fract() == 0.0 && bound.abs() <= EXACT;
     is_exact.then(|| format!("{bound:.0}").parse().ok()).flatten()
-}
-
-/// Whether objects may have fields that the schema does not declare.
-pub(super) fn is_open(schema: &Schema) -> bool {
-    let allows = matches!(schema.additional_properties, Some(AdditionalProperties::Allowed(true)));
-    schema.preserves_unknown_fields() || schema.embedded_resource || allows
 }

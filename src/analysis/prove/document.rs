@@ -10,10 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use admit_policy::schema::{ListType, Schema, SchemaType};
 use serde_json::Value;
 
-use super::demands::is_open;
 use super::regular;
 use super::term::{Sort, Term, Terms};
-use super::value::View;
+use super::view::{View, is_open};
 use super::{Undecided, undecided};
 
 /// Most items that are written out, whatever is declared.

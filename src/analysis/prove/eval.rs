@@ -7,10 +7,10 @@ use std::rc::Rc;
 use admit_cel::syntax::{Ast, Comprehension, Expr, ExprId, Literal};
 use admit_cel::{escape_property, is_identifier};
 
-use super::demands::is_open;
 use super::document::{Form, NodeId, World};
 use super::term::Term;
-use super::value::{Map, Outcome, Value, View, without_null};
+use super::value::{Map, Outcome, Value, without_null};
+use super::view::{View, is_open};
 use super::{Undecided, undecided};
 
 /// The one thing that is known of a request; no text can name it so.

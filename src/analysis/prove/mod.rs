@@ -22,6 +22,7 @@
 //! | `value`, `eval`, `calls` | what expressions come to |
 //! | `whole` | what every object has, whatever its schema |
 //! | `side` | the rules that are compared, and what the engine says of an object |
+//! | `view` | how documents are seen |
 //! | `rules` | what rules say, as terms |
 //! | `model` | answers of solvers, and the objects that they mean |
 //! | `shrink`, `search` | smaller objects, and objects without a solver |
@@ -43,6 +44,7 @@ mod shrink;
 mod side;
 mod term;
 mod value;
+mod view;
 mod whole;
 
 use admit_cel::Span;

@@ -9,7 +9,7 @@ use super::search;
 use super::shrink::shrunk;
 use super::side::{Rules, Side, Subject};
 use super::term::Term;
-use super::value::View;
+use super::view::View;
 use super::{Counterexample, Said, Solver, SolverError, Unconfirmed, Undecided, Verdict, undecided};
 use serde_json::Value as Json;
 

@@ -10,7 +10,8 @@ use super::document::{Form, NodeId, World};
 use super::eval::{Evaluator, OPERATION, Scope};
 use super::side::{Clause, DefinitionRules, PolicyRules, Rules};
 use super::term::Term;
-use super::value::{Outcome, Value, View, without_null};
+use super::value::{Outcome, Value, without_null};
+use super::view::View;
 use super::{Undecided, undecided};
 
 /// What a side says.

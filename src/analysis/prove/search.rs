@@ -5,7 +5,7 @@ use super::model::{Given, Model};
 use super::term::{Constant, Term};
 
 /// Objects that are tried.
-const MOST: usize = 5_000;
+const MOST: usize = 20_000;
 
 /// Models of the variables, all of them where they are few; else some of them, spread over all.
 pub(super) fn models(world: &World<'_>, broken: Term) -> impl Iterator<Item = Model> {

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::demands::is_open;
 use super::document::{Form, Node, NodeId, World};
 use super::term::Term;
+use super::view::{View, is_open};
 use super::{Undecided, undecided};
 
 /// What an expression comes to.
@@ -71,15 +71,6 @@ impl Value {
             _ => false,
         }
     }
-}
-
-/// How documents are seen.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum View {
-    /// Through the types that a definition declares.
-    Typed,
-    /// As they are.
-    Plain,
 }
 
 impl<'s> World<'s> {

@@ -12,11 +12,13 @@ use crate::types::{DeclType, Type};
 /// ```
 /// use std::sync::Arc;
 ///
+/// use admit_cel::syntax::Expr;
 /// use admit_cel::{DeclKind, DeclType, Env, Mode, SizeHints, Type, Version};
 ///
 /// let env = Env::kubernetes(Version(1, 36), Mode::New).with_variable("self", Type::String);
 /// let checked = env.compile("self.contains('a')")?;
 /// assert_eq!(checked.output_type(), &Type::Bool);
+/// assert!(matches!(checked.ast().expr(checked.ast().root()), Expr::Call { .. }));
 /// assert!(checked.uses_variable("self") && !checked.uses_variable("oldSelf"));
 /// assert_eq!(checked.overloads().map(|row| row.id).collect::<Vec<_>>(), ["contains_string"]);
 ///

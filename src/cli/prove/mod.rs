@@ -1,16 +1,18 @@
 //! `admit prove`: claims about rules that hold for all objects, or an object for which they do not.
 
+mod answer;
 mod solver;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use admit_analysis::prove::{Inquiry, Question, Side, Solver, Subject, Verdict};
-use admit_policy::manifest::{Document, Position};
+use admit_policy::manifest::Document;
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
+pub(super) use self::answer::Answer;
 use self::solver::Program;
 use super::process::{self, Fault};
 use super::progress::Progress;
@@ -105,20 +107,6 @@ enum Format {
     Sarif,
     /// Annotations of GitHub Actions
     Github,
-}
-
-/// One claim, and what is known of it.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) claim: &'static str,
-    /// The names of what is compared, and where they stand.
-    pub(super) names: Vec<String>,
-    pub(super) places: Vec<(String, Position)>,
-    pub(super) kind: String,
-    pub(super) verdict: Verdict,
-    /// The place of each thing that is undecided.
-    pub(super) undecided_at: Vec<(String, Position)>,
-    is_policy: bool,
 }
 
 impl Claim {

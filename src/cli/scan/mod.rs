@@ -3,8 +3,8 @@
 //! The objects are read and decided as `admit check` does it ([`super::check`]), and counted by [`admit_analysis::scan`].
 
 mod controller;
+mod scanned;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -18,6 +18,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 pub(super) use self::controller::ScanControllerArgs;
+pub(super) use self::scanned::Scanned;
 
 use super::check::{AskedArgs, InputArgs, Inputs, read_from};
 use super::process::{self, Fault};
@@ -104,16 +105,6 @@ struct ByArgs {
     /// Let files of --policies have objects of kinds that no policy uses
     #[arg(long)]
     ignore_unknown: bool,
-}
-
-/// What a scan found.
-#[derive(Debug)]
-pub(super) struct Scanned {
-    pub(super) reports: BTreeMap<String, Report>,
-    /// Objects that were not decided in time.
-    pub(super) late: usize,
-    /// What could not be read.
-    pub(super) unread: usize,
 }
 
 impl ScanArgs {
