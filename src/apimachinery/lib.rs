@@ -14,7 +14,7 @@
 //! | [`suggest`] | what was meant by a name that nobody knows | nothing of ours |
 //! | [`quantity`] | resource quantities: reading, canonical text, sums | nothing of ours |
 //! | [`bounded`] | how many paths of findings are told, and how much of each | nothing of ours |
-//! | [`mod@pointer`] | what stands at a pointer of an object | nothing of ours |
+//! | [`pointer`] | what stands at a pointer of an object | nothing of ours |
 //! | [`weight`] | what decoded values weigh, and how much of that a text may ask for | nothing of ours |
 //! | [`yaml`] | YAML: reading with positions and within bounds, writing | bounded, go, weight |
 //!
@@ -25,6 +25,8 @@
 //!
 //! assert_eq!(go::quote("a\u{200b}b"), r#""a\u200bb""#);
 //! ```
+//!
+//! [`pointer`]: mod@pointer
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
