@@ -23,6 +23,7 @@ mod observability;
 mod offline;
 mod output_schemas;
 mod pipelines;
+mod prove;
 mod reliability;
 mod replay;
 mod repository;

@@ -1,16 +1,24 @@
-//! Runs a solver as a process: its time and its memory are bounded, and it is ended by its id.
+//! Runs a solver as a process: its time, its memory and what it prints are bounded, and it is ended by its id.
+//!
+//! A solver that is wrong makes a claim hold that does not. Where nobody chose one and there are two, what the first refutes is asked
+//! of the second as well; where they contradict each other, nothing is known.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use admit_analysis::prove::{Solver, SolverError};
 
 /// Kibibytes of memory that a solver may take: 2 GiB.
 const MEMORY: u64 = 2 << 20;
+
+/// Bytes that are read of what it prints: a model takes a few thousand.
+const MOST_PRINTED: usize = 16 << 20;
+/// How long the second solver has: some that one refutes at once, the other does not in hours, which contradicts nothing.
+const SECOND_OPINION: Duration = Duration::from_secs(5);
 
 /// What a solver is called, and what it is to be told so that it reads standard input.
 const KNOWN: [(&str, &[&str]); 2] =
@@ -23,14 +31,19 @@ pub(super) struct Program {
     args: &'static [&'static str],
     /// When it is to have answered.
     end: Option<Instant>,
+    /// Asked about what this one refutes.
+    second: Option<Box<Self>>,
 }
 
 impl Program {
     /// One by its name or path; without, the first that there is. None where there is none.
     pub(super) fn find(asked: Option<&str>, end: Option<Instant>) -> Result<Option<Self>, String> {
         let Some(asked) = asked else {
-            let mut found = KNOWN.iter().filter_map(|(name, args)| Some((on_path(name)?, *args)));
-            return Ok(found.next().map(|(path, args)| Self { path, args, end }));
+            let mut found = KNOWN
+                .iter()
+                .filter_map(|(name, args)| on_path(name).map(|path| Self { path, args, end, second: None }));
+            let first = found.next();
+            return Ok(first.map(|first| Self { second: found.next().map(Box::new), ..first }));
         };
         let path = if asked.contains('/') { Some(PathBuf::from(asked)) } else { on_path(asked) };
         let path =
@@ -38,11 +51,58 @@ impl Program {
         let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let known = KNOWN.iter().find(|(name, _)| file.starts_with(name));
         let (_, args) = known.ok_or_else(|| format!("`{asked}` is neither z3 nor cvc5 by its name"))?;
-        Ok(Some(Self { path, args, end }))
+        Ok(Some(Self { path, args, end, second: None }))
     }
 
     pub(super) fn name(&self) -> String {
         self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// What it prints for the script, as far as it came by `end`.
+    fn answer(&self, script: &str, end: Option<Instant>) -> Result<String, SolverError> {
+        let broken =
+            |why: &dyn std::fmt::Display| SolverError::Broken(format!("{}: {why}", self.path.display()));
+        let mut child = self.start().map_err(|error| broken(&error))?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let script = script.to_owned();
+        // Each ends with the solver: by a closed pipe.
+        let writer = thread::spawn(move || input.map(|mut input| input.write_all(script.as_bytes())));
+        // Few pieces wait, so that what is printed is bounded by who reads.
+        let (send, receive) = mpsc::sync_channel(4);
+        let reader = thread::spawn(move || {
+            let Some(mut output) = output else { return };
+            let mut buffer = [0; 8192];
+            while let Ok(count @ 1..) = output.read(&mut buffer) {
+                let Some(read) = buffer.get(..count) else { return };
+                if send.send(read.to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut text = Vec::new();
+        let ended = loop {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let piece = match left {
+                Some(left) => receive.recv_timeout(left),
+                None => receive.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match piece {
+                Ok(piece) if text.len() + piece.len() > MOST_PRINTED => {
+                    break Err(broken(&format!("it printed more than {MOST_PRINTED} bytes")));
+                }
+                Ok(piece) => text.extend(piece),
+                Err(RecvTimeoutError::Disconnected) => break Ok(broken(&"it ended without an answer")),
+                Err(RecvTimeoutError::Timeout) => break Ok(SolverError::TimedOut),
+            }
+        };
+        // It may have ended by itself; and the reader may wait for somebody to take what it read.
+        let _ = child.kill();
+        drop(receive);
+        let _ = child.wait();
+        let _ = (writer.join(), reader.join());
+        let without_answer = ended?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        if text.trim().is_empty() { Err(without_answer) } else { Ok(text) }
     }
 
     fn start(&self) -> std::io::Result<Child> {
@@ -66,49 +126,29 @@ fn on_path(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
+/// The answers among what a solver printed.
+fn answers(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| matches!(*line, "sat" | "unsat" | "unknown"))
+}
+
 impl Solver for Program {
     fn ask(&mut self, script: &str) -> Result<String, SolverError> {
-        let broken = |error: std::io::Error| SolverError::Broken(format!("{}: {error}", self.path.display()));
-        let mut child = self.start().map_err(broken)?;
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let script = script.to_owned();
-        // Each ends with the solver: by a closed pipe.
-        let writer = thread::spawn(move || input.map(|mut input| input.write_all(script.as_bytes())));
-        let (send, receive) = mpsc::channel();
-        let reader = thread::spawn(move || {
-            let Some(mut output) = output else { return };
-            let mut buffer = [0; 8192];
-            while let Ok(count @ 1..) = output.read(&mut buffer) {
-                let Some(read) = buffer.get(..count) else { return };
-                if send.send(read.to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
-        let mut text = Vec::new();
-        let is_late = loop {
-            let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
-            let piece = match left {
-                Some(left) => receive.recv_timeout(left),
-                None => receive.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            };
-            match piece {
-                Ok(piece) => text.extend(piece),
-                Err(RecvTimeoutError::Disconnected) => break false,
-                Err(RecvTimeoutError::Timeout) => break true,
-            }
+        let text = self.answer(script, self.end)?;
+        let Some(second) = self.second.as_ref().filter(|_| answers(&text).any(|answer| answer == "unsat"))
+        else {
+            return Ok(text);
         };
-        // It may have ended by itself.
-        let _ = child.kill();
-        let _ = child.wait();
-        let _ = (writer.join(), reader.join());
-        let text = String::from_utf8_lossy(&text).into_owned();
-        match (text.trim().is_empty(), is_late) {
-            (true, true) => Err(SolverError::TimedOut),
-            (true, false) => {
-                Err(SolverError::Broken(format!("{} ended without an answer", self.path.display())))
+        let soon = Instant::now().checked_add(SECOND_OPINION);
+        let end = self.end.into_iter().chain(soon).min();
+        match second.answer(script, end) {
+            Ok(other) if answers(&text).zip(answers(&other)).any(|pair| pair == ("unsat", "sat")) => {
+                Err(SolverError::Broken(format!(
+                    "{} refutes what {} satisfies: one of both is wrong",
+                    self.name(),
+                    second.name()
+                )))
             }
-            (false, _) => Ok(text),
+            _ => Ok(text),
         }
     }
 }
