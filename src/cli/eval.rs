@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use admit_analysis::releases::Releases;
 use admit_analysis::releases::facts::unknown_of;
 use admit_policy::{AdhocError, Answer, evaluate, release};
 use clap::Args;
@@ -11,7 +10,7 @@ use serde_json::Value;
 use super::Exit;
 use super::load;
 use super::process::{self, Fault};
-use super::releases::ReleaseArgs;
+use super::releases::{Limited, ReleaseArgs};
 use super::render::{self, Output, eval};
 
 /// Arguments of `admit eval`.
@@ -60,8 +59,8 @@ impl EvalArgs {
             Ok(variables) => variables,
             Err(fault) => return process::fail(&fault),
         };
-        if let Some(releases) = &self.releases.releases {
-            return self.by_release(&variables, releases);
+        if let Some(asked) = self.releases.asked() {
+            return self.by_release(&variables, &asked);
         }
         let outcome = evaluate(&self.expression, &variables);
         if let Err(error) = &outcome {
@@ -75,21 +74,27 @@ impl EvalArgs {
     }
 
     /// What each release answers; those that answer alike are told together.
-    fn by_release(&self, variables: &[(String, Value)], releases: &Releases) -> Exit {
+    fn by_release(&self, variables: &[(String, Value)], asked: &Limited<'_>) -> Exit {
         let mut answers: Vec<eval::ByRelease> = Vec::new();
-        for release in releases.iter() {
-            let outcome = release::following(release.0, || evaluate(&self.expression, variables));
+        for release in asked.releases.iter() {
+            let evaluated = || release::following(release.0, || evaluate(&self.expression, variables));
+            let outcome = (!asked.is_over()).then(evaluated);
             match answers.last_mut() {
-                Some((before, known)) if eval::value(known) == eval::value(&outcome) => before.push(release),
+                Some((before, known)) if eval::outcome(known) == eval::outcome(&outcome) => {
+                    before.push(release);
+                }
                 _ => answers.push((vec![release], outcome)),
             }
         }
-        let unknown: Vec<_> = unknown_of(releases).collect();
+        let unknown: Vec<_> = unknown_of(asked.releases).collect();
         render::print(&match self.output {
-            Output::Text => eval::text_by_release(&answers, &unknown),
+            Output::Text => eval::text_by_release(&answers, &asked.late(), &unknown),
             Output::Json => eval::json_by_release(&answers, &unknown),
         });
-        let exits = answers.iter().filter_map(|(_, outcome)| outcome.as_ref().err().map(exit));
+        let exits = answers.iter().filter_map(|(_, outcome)| match outcome {
+            Some(outcome) => outcome.as_ref().err().map(exit),
+            None => Some(Exit::Undecided),
+        });
         exits.min_by_key(|exit| *exit != Exit::NotCompiled).unwrap_or(Exit::Expected)
     }
 

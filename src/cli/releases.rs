@@ -1,6 +1,7 @@
 //! `--kube-versions`: what a command says for several Kubernetes releases, in one run.
 
 use std::path::Path;
+use std::time::Instant;
 
 use admit_analysis::releases::facts::{Unknown, unknown_of};
 use admit_analysis::releases::{Found, Releases, groups, judge, not_served};
@@ -8,9 +9,11 @@ use admit_policy::lint::{Finding, Severity};
 use admit_policy::manifest::{self, Document};
 use admit_policy::release;
 use clap::Args;
+use jiff::SignedDuration;
 
 use super::process::Fault;
 use super::render::releases::{self as drawing, Asked, Run, told};
+use super::value_parsers::limit;
 use super::{Exit, load, render};
 
 /// The releases that a command is asked about.
@@ -19,6 +22,39 @@ pub(super) struct ReleaseArgs {
     /// Say what the API servers of these Kubernetes releases would: one (1.31), or a range (1.29..1.37)
     #[arg(long = "kube-versions", value_name = "RELEASES")]
     pub(super) releases: Option<Releases>,
+
+    /// How long all releases together may take; what was not asked then is undecided
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
+    pub(super) timeout: SignedDuration,
+}
+
+impl ReleaseArgs {
+    /// The releases, if any are asked, and the time until which they are.
+    pub(super) fn asked(&self) -> Option<Limited<'_>> {
+        let releases = self.releases.as_ref()?;
+        Some(Limited { releases, within: self.timeout, end: Instant::now().checked_add(self.timeout.unsigned_abs()) })
+    }
+}
+
+/// Releases that are asked until a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limited<'a> {
+    pub(super) releases: &'a Releases,
+    within: SignedDuration,
+    /// None where no clock goes so far.
+    end: Option<Instant>,
+}
+
+impl Limited<'_> {
+    /// Whether the time is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// What is said of that which was not asked.
+    pub(super) fn late(&self) -> String {
+        format!("not asked within {:#}; --timeout gives it longer", self.within)
+    }
 }
 
 /// Codes of what a release would refuse, with what they find.
@@ -34,11 +70,13 @@ pub(super) const TAKEN: [(&str, &str); 2] = [
 ];
 
 /// What the releases say of the documents: as findings, and by file.
-pub(super) fn findings(documents: &[Document], releases: &Releases) -> (Vec<Finding>, Asked) {
-    let report = judge(documents, releases);
+pub(super) fn findings(documents: &[Document], asked: &Limited<'_>) -> (Vec<Finding>, Asked) {
+    let releases = asked.releases;
+    let report = judge(documents, releases, &|| asked.is_over());
     let documents = report.files.iter().flat_map(|file| &file.documents);
     let findings = documents.flat_map(|document| &document.found).map(finding).collect();
-    (findings, Asked { files: report.files, unknown: unknown_of(releases).collect() })
+    let late = asked.late();
+    (findings, Asked { files: report.files, unknown: unknown_of(releases).collect(), late })
 }
 
 fn finding(found: &Found) -> Finding {
@@ -54,17 +92,19 @@ fn finding(found: &Found) -> Finding {
 
 /// Runs a command once for each group of releases that agree about the definitions at `paths`, and writes what it comes to.
 pub(super) fn run<P: AsRef<Path>>(
-    releases: &Releases,
+    asked: &Limited<'_>,
     paths: &[P],
     is_json: bool,
     mut command: impl FnMut() -> Result<(Exit, String), Fault>,
 ) -> Result<Exit, Fault> {
     let documents = definitions(paths)?;
     let mut runs: Vec<Run> = Vec::new();
-    for group in groups(&documents, releases) {
+    for group in groups(&documents, asked.releases) {
         let Some(first) = group.first().copied() else { continue };
         let missing = not_served(&documents, first);
-        let (exit, outcome) = if missing.is_empty() {
+        let (exit, outcome) = if asked.is_over() {
+            (Exit::Undecided, Err(asked.late()))
+        } else if missing.is_empty() {
             match release::following(first.0, &mut command) {
                 Ok((exit, written)) => (exit, Ok(written)),
                 Err(fault) if fault.exit == Exit::Usage => return Err(fault),
@@ -83,7 +123,7 @@ pub(super) fn run<P: AsRef<Path>>(
             _ => runs.push(Run { releases: group, exit, outcome }),
         }
     }
-    let unknown: Vec<&Unknown> = unknown_of(releases).collect();
+    let unknown: Vec<&Unknown> = unknown_of(asked.releases).collect();
     let draw = if is_json { drawing::runs_json } else { drawing::runs_text };
     render::print(&draw(&runs, &unknown));
     Ok(runs.iter().map(|run| run.exit).max().unwrap_or(Exit::Expected))

@@ -44,7 +44,7 @@ fn each(document: &Document, releases: &Releases) -> Vec<Vec<String>> {
 
 fn agrees(document: &Document) {
     let releases = Releases::all();
-    let report = judge(std::slice::from_ref(document), &releases);
+    let report = judge(std::slice::from_ref(document), &releases, &|| false);
     let found: Vec<_> =
         report.files.iter().flat_map(|file| &file.documents).flat_map(|document| &document.found).collect();
     for (release, expected) in releases.iter().zip(each(document, &releases)) {

@@ -13,7 +13,7 @@ fn judged(file: &str, schema: &str) -> Report {
          - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema: {schema}\n"
     );
     let documents = manifest::read(file, &text).expect("a definition");
-    judge(&documents, &Releases::all())
+    judge(&documents, &Releases::all(), &|| false)
 }
 
 /// The first release that takes the file, and what the ones before say.
@@ -34,7 +34,7 @@ fn spec(properties: &str, rules: &str) -> String {
 }
 
 /// netbird kubernetes-operator #378: `isIP` undeclared before 1.31. k-orc openstack-resource-controller #196, #336: `isCIDR` and
-/// `cidr` in the same way. envoy gateway #4549: why it cannot use them while it supports releases before 1.31.
+/// `cidr` in the same way. envoy gateway #4549, kamaji #811: why they cannot use them while they support releases before 1.31.
 #[test]
 fn addresses_and_networks_are_known_from_1_31_on() {
     for (name, rule) in [
@@ -42,6 +42,7 @@ fn addresses_and_networks_are_known_from_1_31_on() {
         ("k-orc-196.yaml", "isCIDR(self.at) && cidr(self.at).ip().family() == 4"),
         ("k-orc-336.yaml", "cidr(self.at).containsIP(ip(''10.0.0.1''))"),
         ("envoy-gateway-4549.yaml", "ip.isCanonical(self.at)"),
+        ("kamaji-811.yaml", "isCIDR(self.at) && cidr(self.at).prefixLength() <= 24"),
     ] {
         let report =
             judged(name, &spec("{at: {type: string, maxLength: 43}}", &format!("[{{rule: '{rule}'}}]")));
@@ -106,6 +107,31 @@ fn unbounded_texts_in_lists_are_too_costly_in_every_release() {
     assert_eq!(told(&judged("bounded.yaml", &schema(", maxLength: 63"))), ("1.29".to_owned(), vec![]));
 }
 
+/// coralogix-operator #502, grafana-operator #1729, kubeblocks #7138: lists without a bound whose items have rules were too costly
+/// up to 1.28, which is older than what is known here; from 1.29 on both forms are taken.
+#[test]
+fn rules_of_items_without_bound_are_taken_from_1_29_on() {
+    let schema = |bounds: &str| {
+        let item = "{type: object, properties: {cloud: {type: object}, local: {type: object}}, x-kubernetes-validations: [{rule: \"[has(self.cloud), has(self.local)].exists_one(one, one)\"}]}";
+        format!("{{type: object, properties: {{spec: {{type: object, properties: {{enrichments: {{type: array{bounds}, items: {item}}}}}}}}}}}")
+    };
+    for bounds in ["", ", maxItems: 100"] {
+        assert_eq!(told(&judged("coralogix-502.yaml", &schema(bounds))), ("1.29".to_owned(), vec![]), "{bounds}");
+    }
+}
+
+/// What there was no time for is counted, and nothing is said of it.
+#[test]
+fn documents_that_come_after_the_time_is_over_are_not_judged() {
+    let text = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.example.com}\n\
+                ---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: b.example.com}\n";
+    let documents = manifest::read("two.yaml", text).expect("two definitions");
+    let asked = std::cell::Cell::new(0);
+    let report = judge(&documents, &Releases::all(), &|| asked.replace(asked.get() + 1) > 0);
+    let file = report.files.first().expect("a file");
+    assert_eq!((file.documents.len(), file.late), (1, 1), "{file:?}");
+}
+
 /// NVIDIA aicr #2587 (agentgateway): `matches(self, …)` of texts without bounds, which 1.36 took for a cost of 1, is too costly in 1.37.
 #[test]
 fn the_global_form_of_matches_is_counted_from_1_37_on() {
@@ -131,7 +157,7 @@ fn trailing_releases_are_judged_in_one_run() {
                 validations: [{expression: \"format.dns1123Label().validate(object.metadata.name).hasValue()\"}]\n";
     let documents = manifest::read("policy.yaml", text).expect("a policy");
     let releases: Releases = "1.29..1.33".parse().expect("a range");
-    let report = judge(&documents, &releases);
+    let report = judge(&documents, &releases, &|| false);
     let (first, found) = told(&report);
     assert_eq!(first, "1.32");
     let causes: Vec<_> = found.iter().map(|found| (found.0.as_str(), found.1)).collect();

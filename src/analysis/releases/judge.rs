@@ -50,6 +50,8 @@ pub struct FileReport {
     pub first: Option<Release>,
     /// Documents of which something was found.
     pub documents: Vec<DocumentReport>,
+    /// How many documents were not judged, as time was over: what releases say of the file is not known to its end.
+    pub late: usize,
 }
 
 /// What the releases say of all documents.
@@ -61,13 +63,12 @@ pub struct Report {
     pub runs: usize,
 }
 
-/// Judges each definition, policy, binding and webhook configuration by itself; other documents are passed over.
+/// Judges each definition, policy, binding and webhook configuration by itself; other documents are passed over. Those that come
+/// after `over` has said that time is over are counted, and not judged.
 #[must_use]
-pub fn judge(documents: &[Document], releases: &Releases) -> Report {
+pub fn judge(documents: &[Document], releases: &Releases, over: &dyn Fn() -> bool) -> Report {
     let mut report = Report::default();
     for document in documents.iter().filter(|document| is_judged(&document.value)) {
-        let (found, runs) = judge_document(document, releases);
-        report.runs = report.runs.saturating_add(runs);
         let file = match report.files.iter_mut().find(|file| file.file == document.file) {
             Some(file) => file,
             None => {
@@ -76,11 +77,18 @@ pub fn judge(documents: &[Document], releases: &Releases) -> Report {
                     taken: releases.iter().collect(),
                     first: None,
                     documents: Vec::new(),
+                    late: 0,
                 });
                 let Some(file) = report.files.last_mut() else { continue };
                 file
             }
         };
+        if over() {
+            file.late = file.late.saturating_add(1);
+            continue;
+        }
+        let (found, runs) = judge_document(document, releases);
+        report.runs = report.runs.saturating_add(runs);
         let refused = found.iter().filter(|found| found.cause.refuses());
         let refusing: Vec<Release> = refused.flat_map(|found| found.releases.iter().copied()).collect();
         file.taken.retain(|release| !refusing.contains(release));

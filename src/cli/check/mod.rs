@@ -13,7 +13,6 @@ mod live;
 
 use std::path::PathBuf;
 
-use admit_analysis::releases::Releases;
 use clap::Args;
 
 pub(super) use self::asked::AskedArgs;
@@ -25,7 +24,8 @@ use super::process::{self, Fault};
 use super::progress::Progress;
 use super::render::check::{Drawing, Format, ObjectReport, Rest, Style};
 use super::render::{self, Palette};
-use super::{load, releases};
+use super::load;
+use super::releases::{self, Limited, ReleaseArgs};
 
 /// Arguments of `admit check`.
 #[derive(Debug, Args)]
@@ -60,16 +60,15 @@ pub(super) struct CheckArgs {
 
     /// Instead of manifests, the objects of a live cluster that the policies and definitions speak of, as if each were
     /// created as it stands; nothing is written there
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["old", "old_git", "subresource"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["old", "old_git", "subresource", "releases"])]
     kubeconfig: Option<PathBuf>,
 
     /// The context of the kubeconfig to use [default: its current one]
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     context: Option<String>,
 
-    /// Decide as the API servers of these Kubernetes releases would: one (1.31), or a range (1.29..1.37)
-    #[arg(long, value_name = "RELEASES", conflicts_with = "kubeconfig")]
-    kube_versions: Option<Releases>,
+    #[command(flatten)]
+    releases: ReleaseArgs,
 
     /// Name every policy and rule that looked at an object
     #[arg(short, long)]
@@ -86,8 +85,8 @@ pub(super) struct CheckArgs {
 
 impl CheckArgs {
     pub(super) fn run(self) -> Exit {
-        let outcome = match &self.kube_versions {
-            Some(asked) => self.by_release(asked),
+        let outcome = match self.releases.asked() {
+            Some(asked) => self.by_release(&asked),
             None => self.decided(&mut |text| render::print(text)),
         };
         match outcome {
@@ -97,7 +96,7 @@ impl CheckArgs {
     }
 
     /// One run for each group of releases that agree.
-    fn by_release(&self, asked: &Releases) -> Result<Exit, Fault> {
+    fn by_release(&self, asked: &Limited<'_>) -> Result<Exit, Fault> {
         if !matches!(self.output, Format::Text | Format::Json) {
             return Err(Fault::usage("--kube-versions writes text or json"));
         }

@@ -101,7 +101,7 @@ impl LintArgs {
     pub(super) fn run(self) -> Exit {
         match self.report() {
             Ok(Linted { report, silenced, texts, asked }) => {
-                let exit = self.exit(&report);
+                let exit = self.exit(&report).max(undecided(asked.as_ref()));
                 let verdict = Verdict { silenced, denied: exit == Exit::Differs, asked: asked.as_ref() };
                 render::print(&match self.output {
                     Format::Text => drawing::text(&report, verdict, &texts, self.verbose),
@@ -136,12 +136,12 @@ impl LintArgs {
         let Read { documents, findings, mut allowed, texts } = self.read()?;
         let options = LoadOptions { ignore_unknown: self.ignore_unknown };
         let mut report = lint::lint(&documents, options, &BuiltinTypes::default());
-        let asked = self.releases.releases.as_ref().map(|asked| {
+        let asked = self.releases.asked().map(|asked| {
             // What is refused is told by release.
             report.findings.retain(|finding| {
                 finding.severity != Severity::Error || load::is_unknown_kind(&finding.mistake)
             });
-            let (found, asked) = releases::findings(&documents, asked);
+            let (found, asked) = releases::findings(&documents, &asked);
             report.findings.extend(found);
             report.findings.sort_by(|a, b| {
                 let key = |finding: &Finding| (finding.mistake.file.clone(), finding.mistake.position);
@@ -183,6 +183,11 @@ impl LintArgs {
         }
         Ok(read)
     }
+}
+
+/// How lint ends where documents were not judged.
+fn undecided(asked: Option<&Asked>) -> Exit {
+    if asked.is_some_and(Asked::is_late) { Exit::Undecided } else { Exit::Expected }
 }
 
 /// What was found.

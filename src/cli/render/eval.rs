@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::releases;
 
-/// What releases that agree answer.
-pub(in crate::cli) type ByRelease = (Vec<Release>, Result<Answer, AdhocError>);
+/// What releases that agree answer; none where there was no time to ask them.
+pub(in crate::cli) type ByRelease = (Vec<Release>, Option<Result<Answer, AdhocError>>);
 
 /// Value, type and cost, a line each; the value of several lines where it is large.
 pub(in crate::cli) fn text(answer: &Answer) -> String {
@@ -45,14 +45,20 @@ pub(in crate::cli) fn value(outcome: &Result<Answer, AdhocError>) -> Value {
     }
 }
 
+/// An outcome as [`json`] writes it; null where there was no time for one.
+pub(in crate::cli) fn outcome(outcome: &Option<Result<Answer, AdhocError>>) -> Value {
+    outcome.as_ref().map(value).unwrap_or_default()
+}
+
 /// Of releases that agree, a block each.
-pub(in crate::cli) fn text_by_release(answers: &[ByRelease], unknown: &[&Unknown]) -> String {
+pub(in crate::cli) fn text_by_release(answers: &[ByRelease], late: &str, unknown: &[&Unknown]) -> String {
     let mut out = String::new();
     for (releases, outcome) in answers {
         let told = match outcome {
-            Ok(answer) => text(answer),
-            Err(AdhocError::Compile(error)) => format!("does not compile\n{error}\n"),
-            Err(error) => format!("{error}\n"),
+            Some(Ok(answer)) => text(answer),
+            Some(Err(AdhocError::Compile(error))) => format!("does not compile\n{error}\n"),
+            Some(Err(error)) => format!("{error}\n"),
+            None => format!("undecided: {late}\n"),
         };
         let _ = write!(out, "{}: {told}", releases::told(releases));
     }
@@ -60,13 +66,13 @@ pub(in crate::cli) fn text_by_release(answers: &[ByRelease], unknown: &[&Unknown
     out
 }
 
-/// `{"releases": [{"releases": […], "outcome"}], "unknown": […]}`, each outcome as [`json`] writes it.
+/// `{"releases": [{"releases": […], "outcome"}], "unknown": […]}`, each outcome as [`json`] writes it, and null where there was no time for it.
 pub(in crate::cli) fn json_by_release(answers: &[ByRelease], unknown: &[&Unknown]) -> String {
     let answers: Vec<Value> = answers
         .iter()
         .map(|(releases, outcome)| {
             let releases: Vec<String> = releases.iter().map(ToString::to_string).collect();
-            json!({"releases": releases, "outcome": value(outcome)})
+            json!({"releases": releases, "outcome": self::outcome(outcome)})
         })
         .collect();
     super::json(&json!({"releases": answers, "unknown": releases::unknown(unknown)}))

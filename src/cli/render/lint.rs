@@ -132,7 +132,13 @@ fn percent(cost: u64) -> String {
 fn sums(report: &Report, verdict: Verdict<'_>, verbose: bool, palette: Palette) -> String {
     let (errors, warnings) = (count(report, Severity::Error), count(report, Severity::Warning));
     let mut sums = format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
-    let word = if errors > 0 || verdict.denied { palette.red("FAIL") } else { palette.green("OK") };
+    let word = if errors > 0 || verdict.denied {
+        palette.red("FAIL")
+    } else if verdict.asked.is_some_and(Asked::is_late) {
+        palette.yellow("UNDECIDED")
+    } else {
+        palette.green("OK")
+    };
     match (count(report, Severity::Note), verbose) {
         (0, _) => {}
         (notes, true) => sums.push_str(&format!(", {}", counted(notes, "note"))),

@@ -14,6 +14,15 @@ use crate::cli::Exit;
 pub(in crate::cli) struct Asked {
     pub(in crate::cli) files: Vec<FileReport>,
     pub(in crate::cli) unknown: Vec<&'static Unknown>,
+    /// What is said of documents that were not judged.
+    pub(in crate::cli) late: String,
+}
+
+impl Asked {
+    /// Whether documents were not judged.
+    pub(in crate::cli) fn is_late(&self) -> bool {
+        self.files.iter().any(|file| file.late > 0)
+    }
 }
 
 /// What a command comes to in releases that agree.
@@ -49,6 +58,11 @@ pub(in crate::cli) fn told(releases: &[Release]) -> String {
 pub(in crate::cli) fn text(asked: &Asked, verbose: bool) -> String {
     let mut out = String::new();
     for file in &asked.files {
+        if file.late > 0 {
+            let documents = counted(file.late, "document");
+            let _ = writeln!(out, "{}: undecided: {documents} {}", file.file, asked.late);
+            continue;
+        }
         let _ = match (file.first, file.taken.as_slice()) {
             (_, []) => writeln!(out, "{}: taken by none of the releases", file.file),
             (Some(first), taken) => {
@@ -85,11 +99,13 @@ pub(in crate::cli) fn unknown(unknown: &[&Unknown]) -> Vec<Value> {
     unknown.iter().map(row).collect()
 }
 
-/// `[{"file", "taken", "first"}]`.
+/// `[{"file", "taken", "first", "undecided"}]`; of a file that is undecided nothing is said that is not known.
 pub(in crate::cli) fn json(files: &[FileReport]) -> Vec<Value> {
     let file = |file: &FileReport| {
-        let taken: Vec<String> = file.taken.iter().map(ToString::to_string).collect();
-        json!({"file": &*file.file, "taken": taken, "first": file.first.map(|first| first.to_string())})
+        let known = file.late == 0;
+        let taken: Vec<String> = file.taken.iter().filter(|_| known).map(ToString::to_string).collect();
+        let first = file.first.filter(|_| known).map(|first| first.to_string());
+        json!({"file": &*file.file, "taken": taken, "first": first, "undecided": file.late})
     };
     files.iter().map(file).collect()
 }

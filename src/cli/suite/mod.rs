@@ -23,7 +23,6 @@ mod watch;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use admit_analysis::releases::Releases;
 use admit_policy::LoadOptions;
 use clap::{Args, ValueEnum};
 use regex_automata::meta::Regex;
@@ -34,7 +33,7 @@ pub(super) use self::recorded_case::one;
 use self::watch::Watch;
 use super::Exit;
 use super::process::{self, Fault};
-use super::releases;
+use super::releases::{self, Limited, ReleaseArgs};
 use super::render::coverage as drawing;
 use super::render::suites::{self, Report};
 use super::render::{self, Palette};
@@ -86,7 +85,7 @@ pub(super) struct TestArgs {
     output: Format,
 
     /// Fail when a policy, or a definition with rules, among the paths is reached by no case
-    #[arg(long)]
+    #[arg(long, conflicts_with = "releases")]
     require_tests: bool,
 
     /// Let documents of a suite have objects of kinds that no policy uses
@@ -95,24 +94,23 @@ pub(super) struct TestArgs {
 
     /// Tell which expressions, and which branches of each, the cases reached (on standard error where results are not
     /// text)
-    #[arg(long)]
+    #[arg(long, conflicts_with = "releases")]
     coverage: bool,
 
     /// Write the same as an lcov tracefile
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "releases")]
     coverage_lcov: Option<PathBuf>,
 
     /// Write the same as an HTML page
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "releases")]
     coverage_html: Option<PathBuf>,
 
     /// Run again whenever a suite, or something that it loads, changes, until interrupted
-    #[arg(long, conflicts_with_all = ["coverage_lcov", "coverage_html"])]
+    #[arg(long, conflicts_with_all = ["coverage_lcov", "coverage_html", "releases"])]
     watch: bool,
 
-    /// Run the cases as the API servers of these Kubernetes releases would: one (1.31), or a range (1.29..1.37)
-    #[arg(long, value_name = "RELEASES", conflicts_with_all = ["watch", "coverage", "coverage_lcov", "coverage_html", "require_tests"])]
-    kube_versions: Option<Releases>,
+    #[command(flatten)]
+    releases: ReleaseArgs,
 
     /// Print the JSON Schema of suites, or of what `-o json` writes, and run nothing
     #[arg(long, value_enum, value_name = "OF")]
@@ -150,8 +148,8 @@ impl TestArgs {
                 Schema::Result => schema::Subject::Test,
             });
         }
-        let outcome = match &self.kube_versions {
-            Some(asked) => self.by_release(asked),
+        let outcome = match self.releases.asked() {
+            Some(asked) => self.by_release(&asked),
             None if self.watch => self.again_and_again(),
             None => self.once().map(|(exit, _)| exit),
         };
@@ -159,7 +157,7 @@ impl TestArgs {
     }
 
     /// One run for each group of releases that agree.
-    fn by_release(&self, asked: &Releases) -> Result<Exit, Fault> {
+    fn by_release(&self, asked: &Limited<'_>) -> Result<Exit, Fault> {
         if !matches!(self.output, Format::Text | Format::Json) {
             return Err(Fault::usage("--kube-versions writes text or json"));
         }
