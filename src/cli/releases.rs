@@ -32,7 +32,11 @@ impl ReleaseArgs {
     /// The releases, if any are asked, and the time until which they are.
     pub(super) fn asked(&self) -> Option<Limited<'_>> {
         let releases = self.releases.as_ref()?;
-        Some(Limited { releases, within: self.timeout, end: Instant::now().checked_add(self.timeout.unsigned_abs()) })
+        Some(Limited {
+            releases,
+            within: self.timeout,
+            end: Instant::now().checked_add(self.timeout.unsigned_abs()),
+        })
     }
 }
 

@@ -112,11 +112,17 @@ fn unbounded_texts_in_lists_are_too_costly_in_every_release() {
 #[test]
 fn rules_of_items_without_bound_are_taken_from_1_29_on() {
     let schema = |bounds: &str| {
-        let item = "{type: object, properties: {cloud: {type: object}, local: {type: object}}, x-kubernetes-validations: [{rule: \"[has(self.cloud), has(self.local)].exists_one(one, one)\"}]}";
-        format!("{{type: object, properties: {{spec: {{type: object, properties: {{enrichments: {{type: array{bounds}, items: {item}}}}}}}}}}}")
+        let item = "{type: object, properties: {cloud: {type: object}, local: {type: object}}, x-kubernetes-validations: [{rule: \"has(self.cloud) != has(self.local)\"}]}";
+        format!(
+            "{{type: object, properties: {{spec: {{type: object, properties: {{enrichments: {{type: array{bounds}, items: {item}}}}}}}}}}}"
+        )
     };
     for bounds in ["", ", maxItems: 100"] {
-        assert_eq!(told(&judged("coralogix-502.yaml", &schema(bounds))), ("1.29".to_owned(), vec![]), "{bounds}");
+        assert_eq!(
+            told(&judged("coralogix-502.yaml", &schema(bounds))),
+            ("1.29".to_owned(), vec![]),
+            "{bounds}"
+        );
     }
 }
 

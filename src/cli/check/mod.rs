@@ -20,12 +20,12 @@ use self::fields::Fields;
 pub(super) use self::input::{InputArgs, Inputs};
 pub(super) use self::live::read_from;
 use super::Exit;
+use super::load;
 use super::process::{self, Fault};
 use super::progress::Progress;
+use super::releases::{self, Limited, ReleaseArgs};
 use super::render::check::{Drawing, Format, ObjectReport, Rest, Style};
 use super::render::{self, Palette};
-use super::load;
-use super::releases::{self, Limited, ReleaseArgs};
 
 /// Arguments of `admit check`.
 #[derive(Debug, Args)]
