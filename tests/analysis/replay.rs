@@ -407,7 +407,7 @@ fn mutated_lines_are_counted_and_end_nothing() {
         usize::try_from(seed >> 33).expect("31 bits") % most.max(1)
     };
     let mut fed = 0;
-    for number in 0..5_000 {
+    for number in 0..100_000 {
         let mut line = lines[number % lines.len()].clone();
         for _ in 0..=next(3) {
             let (at, other) = (next(line.len()), next(line.len()));

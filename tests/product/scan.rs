@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use kube::api::{DeleteParams, DynamicObject, PostParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
@@ -194,5 +194,36 @@ async fn the_controller_keeps_reports() {
         .await
         .expect("follows")
         .unwrap();
+    running.terminate();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scan_that_takes_too_long_changes_no_report() {
+    let place = Workplace::new();
+    fs::write(place.path().join("scan.yaml"), POLICIES).unwrap();
+    let running = place.start_with(&[
+        "--crds",
+        "deploy/crds",
+        "--crds",
+        "deploy/reports",
+        "--controllers",
+        "scan",
+        "--scan-policies",
+        "scan.yaml",
+        "--scan-every",
+        "1s",
+        "--scan-timeout",
+        "1ns",
+    ]);
+    let client = place.client().await;
+    fill(&client).await;
+    let told = async {
+        while !place.log().contains("--scan-timeout gives it longer") {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), told).await.expect("says that time is over");
+    let reports = reports(&client, "openreports.io", "v1alpha1", "Report");
+    assert_eq!(reports.list(&ListParams::default()).await.unwrap().items.len(), 0);
     running.terminate();
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use clap::Args;
 use futures::FutureExt as _;
@@ -10,10 +11,11 @@ use kube::Client;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use super::{ByArgs, read_from, scan};
 use crate::cli::process::Fault;
-use crate::cli::value_parsers::duration;
+use crate::cli::value_parsers::{duration, limit};
 use crate::controllers::scan::{ScanError, Scanner, Settings};
 
 /// By what the controller `scan` decides, and when.
@@ -27,6 +29,10 @@ pub(in crate::cli) struct ScanControllerArgs {
     /// From the end of one scan to the next
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration)]
     scan_every: SignedDuration,
+
+    /// How long one scan may take. After that nothing is written, and what was reported before stays: half a report is none
+    #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = limit)]
+    scan_timeout: SignedDuration,
 }
 
 impl ScanControllerArgs {
@@ -45,12 +51,13 @@ impl ScanControllerArgs {
             // Of a folder that has more than policies, the rest is no matter.
             ignore_unknown: true,
         };
+        let within = self.scan_timeout;
         let scanner: Scanner = Arc::new(move |client: Client| {
             let by = by.clone();
             let scanning = async move {
                 let runtime = Handle::current();
                 // Deciding takes processors, and others of this process are not to wait for it.
-                let scanned = spawn_blocking(move || reports(&by, &client, &runtime)).await;
+                let scanned = spawn_blocking(move || reports(&by, &client, &runtime, within)).await;
                 scanned
                     .map_err(|error| ScanError(error.to_string()))?
                     .map_err(|fault| ScanError(fault.message))
@@ -61,11 +68,32 @@ impl ScanControllerArgs {
     }
 }
 
-fn reports(by: &ByArgs, client: &Client, runtime: &Handle) -> Result<Vec<Value>, Fault> {
-    let inputs = by.inputs(Vec::new()).read_stored(|set| runtime.block_on(read_from(client, set)))?;
+fn reports(
+    by: &ByArgs,
+    client: &Client,
+    runtime: &Handle,
+    within: SignedDuration,
+) -> Result<Vec<Value>, Fault> {
+    let most = within.unsigned_abs();
+    let end = Instant::now().checked_add(most);
+    let inputs = by.inputs(Vec::new()).read_stored(|set| {
+        let listed = runtime.block_on(async { timeout(most, read_from(client, set)).await });
+        listed.unwrap_or_else(|_| {
+            Err(Fault::usage(format!(
+                "the objects were not all listed within {within:#}; --scan-timeout gives it longer"
+            )))
+        })
+    })?;
     // What could not be listed was told; half a report would take away what an earlier one says.
     if let Some(unread) = inputs.unread.first() {
         return Err(Fault::usage(unread));
     }
-    Ok(scan(&inputs, false, None).documents())
+    let scanned = scan(&inputs, false, end);
+    if scanned.late > 0 {
+        let late = scanned.late;
+        return Err(Fault::usage(format!(
+            "{late} objects were not decided within {within:#}; --scan-timeout gives it longer"
+        )));
+    }
+    Ok(scanned.documents())
 }

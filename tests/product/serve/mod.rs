@@ -3,6 +3,7 @@
 
 mod clocks;
 pub(crate) mod cluster;
+mod exceptions;
 pub(crate) mod files;
 mod handshakes;
 mod hostile;
