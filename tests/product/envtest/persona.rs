@@ -45,7 +45,7 @@ fn a_flag_whose_meaning_is_not_built_stops_with_its_name() {
         ("kube-apiserver", "--feature-gates=A=true", "--feature-gates is a flag"),
         ("kube-apiserver", "--allow-privileged=false", "--allow-privileged=false is not built"),
         ("kube-apiserver", "--authorization-mode=Node,RBAC", "--authorization-mode: `Node` is not built"),
-        ("kube-apiserver", "--enable-admission-plugins=AlwaysPullImages", "plugin \"AlwaysPullImages\""),
+        ("kube-apiserver", "--enable-admission-plugins=NodeRestriction", "plugin \"NodeRestriction\""),
         ("kube-apiserver", "--secure-port=0", "--secure-port: `0` is not a port"),
         ("kube-apiserver", "--bind-address=here", "--bind-address: `here` is not an IP address"),
         ("kube-apiserver", "--no-such-flag", "'--no-such-flag'"),

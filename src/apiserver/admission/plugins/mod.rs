@@ -1,4 +1,5 @@
-//! The admission plugins that kube-apiserver has built in and on by default, one file each, in its order.
+//! The admission plugins that kube-apiserver has built in, one file each, in its order: those that are on by default, and those of the
+//! others that need no configuration.
 //!
 //! Each has two phases. Mutating ones change the object before it is validated, and before mutating webhooks see it
 //! (and once more when one of those changed it); validating ones look at it after its validation, before policies and
@@ -9,13 +10,20 @@
 //!
 //! Read from plugin/pkg/admission and pkg/kubeapiserver/options/plugins.go of Kubernetes 1.36.
 
+mod always;
+mod always_pull_images;
+mod anti_affinity;
 mod certificates;
 mod claim_resize;
 mod default_classes;
 mod default_toleration_seconds;
+mod extended_tolerations;
+mod external_ips;
 mod limit_ranger;
 mod namespace_lifecycle;
 mod node_features;
+mod node_selector;
+mod owner_references;
 mod pod_resize;
 mod pod_security;
 mod pod_topology_labels;
@@ -55,15 +63,22 @@ pub(super) struct Plugin {
 
 /// In upstream's order.
 pub(super) const CHAIN: &[Plugin] = &[
+    always::ADMIT,
     namespace_lifecycle::PLUGIN,
+    namespace_lifecycle::EXISTS,
+    anti_affinity::PLUGIN,
     limit_ranger::PLUGIN,
     service_account::PLUGIN,
     taint_nodes::PLUGIN,
+    always_pull_images::PLUGIN,
     pod_security::PLUGIN,
+    node_selector::PLUGIN,
     priority::PLUGIN,
     default_toleration_seconds::PLUGIN,
+    extended_tolerations::PLUGIN,
     default_classes::STORAGE,
     storage_in_use::PLUGIN,
+    owner_references::PLUGIN,
     claim_resize::PLUGIN,
     runtime_class::PLUGIN,
     certificates::APPROVAL,
@@ -71,7 +86,22 @@ pub(super) const CHAIN: &[Plugin] = &[
     certificates::ATTEST,
     certificates::SUBJECT,
     default_classes::INGRESS,
+    external_ips::PLUGIN,
     pod_topology_labels::PLUGIN,
     node_features::PLUGIN,
     pod_resize::PLUGIN,
+    always::DENY,
+];
+
+/// Those that run only where they are enabled.
+pub(super) const OFF_BY_DEFAULT: [&str; 9] = [
+    always::ADMIT.name,
+    always::DENY.name,
+    always_pull_images::PLUGIN.name,
+    anti_affinity::PLUGIN.name,
+    extended_tolerations::PLUGIN.name,
+    external_ips::PLUGIN.name,
+    namespace_lifecycle::EXISTS.name,
+    node_selector::PLUGIN.name,
+    owner_references::PLUGIN.name,
 ];

@@ -1,4 +1,9 @@
-//! `NamespaceLifecycle`: objects lie in a namespace that is there and not going away, and three namespaces stay.
+//! `NamespaceLifecycle`: objects lie in a namespace that is there and not going away, and three namespaces stay. And `NamespaceExists`,
+//! which is off by default: the first alone.
+
+use std::sync::Arc;
+
+use serde_json::Value;
 
 use super::{Plugin, Request};
 use crate::admission::review::Operation;
@@ -7,6 +12,8 @@ use crate::resources::Scope;
 use crate::status::Refusal;
 
 pub(super) const PLUGIN: Plugin = Plugin { name: "NamespaceLifecycle", mutate: Some(admit), validate: None };
+
+pub(super) const EXISTS: Plugin = Plugin { name: "NamespaceExists", mutate: None, validate: Some(exists) };
 
 /// Namespaces that a cluster cannot be without.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -26,14 +33,41 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     let wanted = request.namespace();
-    let Some(namespace) = request.stored("namespaces", "", wanted) else {
-        let served = request.cluster.resources();
-        let namespaces = served.find("", "v1", "namespaces").unwrap_or(info);
-        return Err(Refusal::not_found(namespaces, wanted));
-    };
+    let namespace = found(request)?;
     if request.review.operation != Operation::Create || !object::is_terminating(&namespace) {
         return Ok(());
     }
     let why = format!("unable to create new content in namespace {wanted} because it is being terminated");
     Err(Refusal::namespace_terminating(info, request.name(), &why, wanted))
+}
+
+/// The namespace of the object.
+fn found(request: &Request<'_>) -> Result<Arc<Value>, Refusal> {
+    let wanted = request.namespace();
+    request.stored("namespaces", "", wanted).ok_or_else(|| {
+        let served = request.cluster.resources();
+        let namespaces = served.find("", "v1", "namespaces").unwrap_or(&request.review.call.info);
+        Refusal::not_found(namespaces, wanted)
+    })
+}
+
+fn exists(request: &Request<'_>) -> Result<(), Refusal> {
+    if request.review.call.info.scope == Scope::Namespaced { found(request).map(drop) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::admission::plugins::tests::{mutated_beside, pod, refused};
+
+    #[test]
+    fn a_namespace_has_to_be_there() {
+        let stored = [("namespaces", json!({"metadata": {"name": "n"}}))];
+        for plugin in [PLUGIN, EXISTS] {
+            assert_eq!(refused(&plugin, "pods", &pod()), "namespaces \"n\" not found");
+            assert_eq!(mutated_beside(&plugin, "pods", &pod(), &stored).unwrap(), None);
+        }
+    }
 }

@@ -24,6 +24,9 @@ pub(super) fn items<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item =
 /// The lists of containers that a pod starts with.
 pub(super) const STARTED: [&str; 2] = ["/spec/initContainers", "/spec/containers"];
 
+/// The lists of all containers of a pod.
+pub(super) const CONTAINERS: [&str; 3] = [STARTED[0], STARTED[1], "/spec/ephemeralContainers"];
+
 /// Sources of volumes with a secret, and where its name is.
 const SECRET_SOURCES: [&str; 11] = [
     "/azureFile/secretName",
@@ -42,8 +45,7 @@ const SECRET_SOURCES: [&str; 11] = [
 /// The names of the secrets that the pod uses.
 pub(super) fn secrets(pod: &Value) -> impl Iterator<Item = &str> {
     let pulled = items(pod, "/spec/imagePullSecrets").map(|secret| text(secret, "/name"));
-    let containers = [STARTED[0], STARTED[1], "/spec/ephemeralContainers"];
-    let containers = containers.into_iter().flat_map(|list| items(pod, list));
+    let containers = CONTAINERS.into_iter().flat_map(|list| items(pod, list));
     let read = containers.flat_map(|container| {
         let all = items(container, "/envFrom").filter_map(|source| source.pointer("/secretRef/name"));
         all.chain(

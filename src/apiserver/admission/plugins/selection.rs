@@ -5,7 +5,7 @@ use std::fmt;
 
 use admit_apimachinery::go;
 
-use super::{CHAIN, Plugin, Request, resource_quota};
+use super::{CHAIN, OFF_BY_DEFAULT, Plugin, Request, resource_quota};
 use crate::status::Refusal;
 
 /// Plugins that are on by default and whose place is in other modules.
@@ -16,29 +16,22 @@ pub(in crate::admission) const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebho
 pub(in crate::admission) const VALIDATING_POLICIES: &str = "ValidatingAdmissionPolicy";
 pub(in crate::admission) const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 
-/// Names that kube-apiserver knows and this server does not run: it can only leave them off. The last
-/// three are on in a cluster, and do nothing there unless features are turned on that are off by default in 1.36.
+/// Names that kube-apiserver knows and this server does not run: it can only leave them off. Four need configuration
+/// (`NamespaceAutoProvision` writes as the server itself), and the last three are on in a cluster, and do nothing there unless features
+/// are turned on that are off by default in 1.36.
 const NOT_BUILT: &[&str] = &[
-    "AlwaysAdmit",
-    "AlwaysDeny",
-    "AlwaysPullImages",
-    "DenyServiceExternalIPs",
     "EventRateLimit",
-    "ExtendedResourceToleration",
     "ImagePolicyWebhook",
-    "LimitPodHardAntiAffinityTopology",
     "NamespaceAutoProvision",
-    "NamespaceExists",
     "NodeRestriction",
-    "OwnerReferencesPermissionEnforcement",
-    "PodNodeSelector",
     "PodTolerationRestriction",
     "JobValidation",
     "PodGroupProtection",
     "PodGroupWorkloadExists",
 ];
 
-/// The admission plugins that a server runs: those that are on by default in kube-apiserver, unless they are disabled.
+/// The admission plugins that a server runs: those that are on by default in kube-apiserver, unless they are disabled, and those that are
+/// enabled.
 ///
 /// ```
 /// use admit_apiserver::AdmissionPlugins;
@@ -50,6 +43,7 @@ const NOT_BUILT: &[&str] = &[
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdmissionPlugins {
+    enabled: BTreeSet<&'static str>,
     disabled: BTreeSet<&'static str>,
 }
 
@@ -87,17 +81,20 @@ impl AdmissionPlugins {
         if let Some(name) = enabled.iter().find(|name| NOT_BUILT.contains(name)) {
             return Err(PluginError::NotBuilt((*name).to_owned()));
         }
-        Ok(Self { disabled })
+        let enabled = enabled.into_iter().filter(|name| OFF_BY_DEFAULT.contains(name)).collect();
+        Ok(Self { enabled, disabled })
     }
 
     /// Whether the plugin of this name runs.
     #[must_use]
     pub fn is_enabled(&self, name: &str) -> bool {
-        run().any(|known| known == name) && !self.disabled.contains(name)
+        run().any(|known| known == name)
+            && !self.disabled.contains(name)
+            && (!OFF_BY_DEFAULT.contains(&name) || self.enabled.contains(name))
     }
 
     fn enabled(&self) -> impl Iterator<Item = &'static Plugin> {
-        CHAIN.iter().filter(|plugin| !self.disabled.contains(plugin.name))
+        CHAIN.iter().filter(|plugin| self.is_enabled(plugin.name))
     }
 
     /// Lets each plugin change the object.
@@ -111,7 +108,7 @@ impl AdmissionPlugins {
     }
 }
 
-/// Names of plugins that run unless they are disabled.
+/// Names of plugins that run, some of them only where they are enabled.
 fn run() -> impl Iterator<Item = &'static str> {
     CHAIN.iter().map(|plugin| plugin.name).chain(ELSEWHERE)
 }
@@ -166,6 +163,9 @@ mod tests {
         let chosen = AdmissionPlugins::new(["Priority"], ["ServiceAccount", "NodeRestriction"]).unwrap();
         assert!(chosen.is_enabled("Priority") && chosen.is_enabled("ValidatingAdmissionWebhook"));
         assert!(!chosen.is_enabled("ServiceAccount") && !chosen.is_enabled("NodeRestriction"));
+        assert!(!chosen.is_enabled("AlwaysPullImages"), "it is off by default");
+        let asked = AdmissionPlugins::new(["AlwaysPullImages"], NONE).unwrap();
+        assert!(asked.is_enabled("AlwaysPullImages") && asked.is_enabled("Priority"));
         assert_eq!(AdmissionPlugins::new(NONE, NONE), Ok(AdmissionPlugins::default()));
     }
 
@@ -181,12 +181,12 @@ mod tests {
         );
         assert!(
             unknown.contains(
-                "NamespaceLifecycle, NodeDeclaredFeatureValidator, PersistentVolumeClaimResize, PodResizeValidator, PodSecurity, PodTopologyLabels, Priority, "
+                "NamespaceLifecycle, NodeDeclaredFeatureValidator, OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, "
             ),
             "{unknown}"
         );
-        let missing = told(&["AlwaysPullImages"], &[]);
-        let says = "enable-admission-plugins plugin \"AlwaysPullImages\" is not part of this server; ";
+        let missing = told(&["NodeRestriction"], &[]);
+        let says = "enable-admission-plugins plugin \"NodeRestriction\" is not part of this server; ";
         assert!(missing.starts_with(says), "{missing}");
         assert_eq!(
             told(&["Priority"], &["Priority"]),

@@ -1,0 +1,26 @@
+//! `AlwaysAdmit` and `AlwaysDeny`: everything, and nothing, may be written. Off by default, and deprecated upstream.
+
+use super::{Plugin, Request};
+use crate::status::Refusal;
+
+pub(super) const ADMIT: Plugin = Plugin { name: "AlwaysAdmit", mutate: None, validate: None };
+
+pub(super) const DENY: Plugin =
+    Plugin { name: "AlwaysDeny", mutate: Some(|request| deny(request)), validate: Some(deny) };
+
+fn deny(request: &Request<'_>) -> Result<(), Refusal> {
+    Err(request.forbidden("admission control is denying all modifications"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::plugins::tests::{mutated, pod, refused};
+
+    #[test]
+    fn everything_and_nothing_may_be_written() {
+        assert_eq!(mutated(&ADMIT, "pods", &pod()).unwrap(), None);
+        let told = refused(&DENY, "pods", &pod());
+        assert_eq!(told, "pods \"a\" is forbidden: admission control is denying all modifications");
+    }
+}

@@ -1,0 +1,110 @@
+//! `PodNodeSelector`: the pods of a namespace run on the nodes that an annotation of the namespace selects. Off by default.
+//!
+//! Upstream a file of configuration may give a default and lists of what namespaces may select; there is none here.
+
+use std::collections::BTreeMap;
+
+use admit_apimachinery::labels;
+use serde_json::Value;
+
+use super::{Plugin, Request};
+use crate::object;
+use crate::status::Refusal;
+
+pub(super) const PLUGIN: Plugin =
+    Plugin { name: "PodNodeSelector", mutate: Some(admit), validate: Some(validate) };
+
+const ANNOTATION: &str = "scheduler.alpha.kubernetes.io/node-selector";
+
+fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
+    if !request.creates("", "pods") {
+        return Ok(());
+    }
+    let wanted = agreed(request)?;
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let spec = object::member_mut(object::map_of(request.object_mut()), "spec");
+    let selector = object::member_mut(spec, "nodeSelector");
+    selector.extend(wanted.into_iter().map(|(key, value)| (key, value.into())));
+    selector.sort_keys();
+    Ok(())
+}
+
+fn validate(request: &Request<'_>) -> Result<(), Refusal> {
+    if request.creates("", "pods") { agreed(request).map(drop) } else { Ok(()) }
+}
+
+/// What the namespace selects, unless the pod selects otherwise.
+fn agreed(request: &Request<'_>) -> Result<BTreeMap<String, String>, Refusal> {
+    let Some(namespace) = request.stored("namespaces", "", request.namespace()) else {
+        return Ok(BTreeMap::new());
+    };
+    let annotation = object::meta_map(&namespace, "annotations").find(|(key, _)| *key == ANNOTATION);
+    let wanted = annotation.map(|(_, selector)| read(selector)).transpose()?.unwrap_or_default();
+    let pod = request.object();
+    let own = pod.pointer("/spec/nodeSelector").and_then(Value::as_object);
+    let differs = own
+        .into_iter()
+        .flatten()
+        .any(|(key, value)| wanted.get(key).is_some_and(|wanted| value.as_str() != Some(wanted.as_str())));
+    if differs {
+        let why = "pod node label selector conflicts with its namespace node label selector";
+        return Err(Refusal::forbidden(&request.review.call.info, object::name(pod), why));
+    }
+    Ok(wanted)
+}
+
+/// `a=b,c=d`.
+fn read(selector: &str) -> Result<BTreeMap<String, String>, Refusal> {
+    let mut read = BTreeMap::new();
+    for part in selector.split(',').filter(|_| !selector.is_empty()) {
+        let pair = part.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+        let Some((key, value)) = pair.filter(|(_, value)| !value.contains('=')) else {
+            return Err(Refusal::internal(format!("invalid selector: [{}]", part.replace('=', " "))));
+        };
+        if let Some(problem) = labels::key(key).into_iter().chain(labels::value(value)).next() {
+            return Err(Refusal::internal(format!("invalid selector: {key}={value}: {problem}")));
+        }
+        read.insert(key.to_owned(), value.to_owned());
+    }
+    Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::admission::plugins::tests::{Placed, mutated_beside, pod, refused_beside};
+
+    fn namespace(selector: &str) -> [Placed; 1] {
+        [("namespaces", json!({"metadata": {"name": "n", "annotations": {ANNOTATION: selector}}}))]
+    }
+
+    #[test]
+    fn pods_run_where_their_namespace_says() {
+        let mut given = pod();
+        given["spec"]["nodeSelector"] = json!({"disk": "ssd", "zone": "a"});
+        let made =
+            mutated_beside(&PLUGIN, "pods", &given, &namespace("zone=a, tier = gold")).unwrap().unwrap();
+        assert_eq!(made["spec"]["nodeSelector"], json!({"disk": "ssd", "tier": "gold", "zone": "a"}));
+        assert_eq!(
+            refused_beside(&PLUGIN, "pods", &given, &namespace("zone=b")),
+            "pods \"a\" is forbidden: pod node label selector conflicts with its namespace node label selector"
+        );
+        assert_eq!(mutated_beside(&PLUGIN, "pods", &given, &namespace("")).unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_no_selector_is_told() {
+        for (selector, told) in [
+            ("zone", "invalid selector: [zone]"),
+            ("a=b=c", "invalid selector: [a b c]"),
+            ("-=a", "invalid selector: -=a: "),
+        ] {
+            let refused = refused_beside(&PLUGIN, "pods", &pod(), &namespace(selector));
+            assert!(refused.contains(told), "{refused}");
+        }
+    }
+}
