@@ -21,6 +21,7 @@ mod recording;
 mod registration;
 mod review;
 mod schemas;
+mod server_config;
 mod shipped;
 mod suites;
 mod support;

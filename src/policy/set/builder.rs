@@ -12,6 +12,7 @@ use crate::crd::CompiledCrd;
 use crate::exception::{self, Exceptions, PolicyException};
 use crate::request::GroupVersionKind;
 use crate::request::rbac::AccessRules;
+use crate::server_config;
 use crate::set::documents::Documents;
 use crate::set::kinds;
 use crate::vap::{Binding, MutatingPolicy, Policy};
@@ -81,6 +82,13 @@ impl PolicySetBuilder {
             }
             (exception::GROUP, exception::KIND) => {
                 self.exceptions.add(PolicyException::compile(document).map_err(fields)?);
+            }
+            // It has no part in decisions about objects, and has to be right.
+            (server_config::GROUP, _) => {
+                let problems = server_config::problems(kind_name, document);
+                if !problems.is_empty() {
+                    return Err(fields(problems));
+                }
             }
             ("", "Namespace") => self.documents.insert(Arc::new(document.clone())),
             (group, kind) if AccessRules::speak_of(group, kind) => {

@@ -7,12 +7,13 @@ use serde_json::Value;
 use super::LoadErrorKind;
 use crate::exception;
 use crate::request::GroupVersionKind;
+use crate::server_config;
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const DEFINITIONS: &str = "apiextensions.k8s.io";
 
 /// Group, kind, and the versions that are read, the first of which is named where another was written.
-const READ: [(&str, &str, &[&str]); 9] = [
+const READ: [(&str, &str, &[&str]); 11] = [
     (ADMISSION, "ValidatingAdmissionPolicy", &["v1", "v1beta1"]),
     (ADMISSION, "ValidatingAdmissionPolicyBinding", &["v1", "v1beta1"]),
     (ADMISSION, "ValidatingWebhookConfiguration", &["v1"]),
@@ -22,6 +23,8 @@ const READ: [(&str, &str, &[&str]); 9] = [
     (DEFINITIONS, "CustomResourceDefinition", &["v1"]),
     ("", "Namespace", &["v1"]),
     (exception::GROUP, exception::KIND, &["v1"]),
+    (server_config::GROUP, server_config::AUTHENTICATION, &server_config::VERSIONS),
+    (server_config::GROUP, server_config::AUTHORIZATION, &server_config::VERSIONS),
 ];
 
 /// Why a manifest that is meant to be a policy, a definition or other configuration of admission is none for any server: its kind
@@ -64,7 +67,11 @@ pub(super) fn refused(kind: &GroupVersionKind) -> Option<LoadErrorKind> {
     let GroupVersionKind { group, version, kind: name } = kind;
     let written = || format!("{} {name}", kind.api_version());
     if let Some((.., read)) = READ.iter().find(|(of, named, _)| of == group && named == name) {
-        let names = if read.len() == 1 { "v1" } else { "v1 and v1beta1" };
+        let names = match read.len() {
+            1 => "v1",
+            2 => "v1 and v1beta1",
+            _ => "v1, v1beta1 and v1alpha1",
+        };
         let is_read = read.contains(&version.as_str());
         return (!is_read).then(|| LoadErrorKind::Version(written(), names));
     }

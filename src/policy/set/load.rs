@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::exception;
 use crate::read::manifest::{self, Document, LoadError};
 use crate::request::GroupVersionKind;
+use crate::server_config;
 use crate::set::kinds;
 use crate::set::strict::{self, UnknownField};
 use crate::set::{LoadErrorKind, PolicySet};
@@ -22,7 +23,7 @@ pub struct LoadOptions {
 
 impl PolicySet {
     /// Compiles policies, bindings, CRDs, and the objects that policies use as params. Test suites are skipped, as
-    /// are kustomize's own files and the API server's admission configuration, so that a folder can hold all of them.
+    /// are kustomize's own files and the API server's configuration of admission, so that a folder can hold all of them.
     ///
     /// # Errors
     /// Every mistake of every document; none is loaded then.
@@ -158,8 +159,12 @@ pub(crate) fn is_suite(document: &Value) -> bool {
 fn is_aside(document: &Document) -> bool {
     let api_version = document.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     let group = api_version.split('/').next().unwrap_or_default();
-    is_suite(&document.value)
-        || matches!(group, "kustomize.config.k8s.io" | "apiserver.config.k8s.io" | "apiserver.k8s.io")
+    let of_server = || !server_config::is_read(&kind_of(document).kind);
+    match group {
+        "kustomize.config.k8s.io" | "apiserver.k8s.io" => true,
+        server_config::GROUP => of_server(),
+        _ => is_suite(&document.value),
+    }
 }
 
 fn unknown_field(document: &Document, UnknownField { path, nearest, .. }: UnknownField) -> LoadError {

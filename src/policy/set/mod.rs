@@ -8,6 +8,7 @@ pub(crate) mod kinds;
 pub(crate) mod known;
 pub(crate) mod load;
 mod mutating;
+mod shapes;
 mod strict;
 
 pub use self::builder::PolicySetBuilder;

@@ -1,0 +1,48 @@
+//! The configuration that an API server reads from files, as far as it has expressions: who the users of tokens are
+//! (AuthenticationConfiguration), and which requests an authorizer is asked about (AuthorizationConfiguration). What is wrong is told in
+//! kube-apiserver's words. What it looks up on its machine is not: files that are named, and what certificates say.
+//!
+//! | part | decides |
+//! |---|---|
+//! | `expressions` | which variables expressions have, and what they may come to |
+//! | `authentication` | whether an AuthenticationConfiguration is valid |
+//! | `authorization` | whether an AuthorizationConfiguration is valid |
+//!
+//! Read from pkg/apis/apiserver/validation of k8s.io/apiserver 1.36.
+
+mod authentication;
+mod authorization;
+mod expressions;
+
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::findings::FieldErrors;
+use serde_json::Value;
+
+use crate::read::decode::Fields;
+use crate::schema::metadata::configuration;
+
+/// The group of the kinds.
+pub(crate) const GROUP: &str = "apiserver.config.k8s.io";
+pub(crate) const AUTHENTICATION: &str = "AuthenticationConfiguration";
+pub(crate) const AUTHORIZATION: &str = "AuthorizationConfiguration";
+/// The versions that are read.
+pub(crate) const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
+
+/// What is wrong with a configuration of this group and kind; nothing is said of other kinds.
+pub(crate) fn problems(kind: &str, document: &Value) -> Vec<FieldError> {
+    let mut errors = FieldErrors::default();
+    let checked = Fields::of(document, "").and_then(|fields| match kind {
+        AUTHENTICATION => authentication::check(&fields, &mut errors),
+        AUTHORIZATION => authorization::check(&fields, &mut errors),
+        _ => Ok(()),
+    });
+    if let Err(error) = checked {
+        errors.push(configuration::wrong_type(&error));
+    }
+    errors.into_vec()
+}
+
+/// Whether it is one of the kinds that are checked here.
+pub(crate) fn is_read(kind: &str) -> bool {
+    matches!(kind, AUTHENTICATION | AUTHORIZATION)
+}
