@@ -207,3 +207,26 @@ fn what_is_missing_is_told_by_the_releases_that_miss_it() {
         assert!(because.ends_with(&format!("is offered from {first} on")), "{rule}: {because}");
     }
 }
+
+/// A file that a server reads when it starts has a version of its own.
+#[test]
+fn configuration_of_servers_is_judged_by_its_version() {
+    for (kind, body, version, first) in [
+        ("AuthenticationConfiguration", "jwt: []", "v1", "1.34"),
+        ("AuthenticationConfiguration", "jwt: []", "v1beta1", "1.30"),
+        ("AuthorizationConfiguration", "authorizers: [{type: RBAC, name: rbac}]", "v1", "1.32"),
+        ("AuthorizationConfiguration", "authorizers: [{type: RBAC, name: rbac}]", "v1alpha1", "1.29"),
+    ] {
+        let text = format!("apiVersion: apiserver.config.k8s.io/{version}\nkind: {kind}\n{body}\n");
+        let documents = manifest::read("config.yaml", &text).expect("a configuration");
+        let (taken_from, found) = told(&judge(&documents, &Releases::all(), &|| false));
+        assert_eq!(taken_from, first, "{kind} {version}: {found:?}");
+    }
+    let rule = "jwt: [{issuer: {url: 'https://a', audiences: [b]}, claimMappings: {username: {expression: 'claims.a'}}, \
+                userValidationRules: [{expression: \"user.username != '' && !isSemver(user.username)\"}]}]";
+    let text =
+        format!("apiVersion: apiserver.config.k8s.io/v1beta1\nkind: AuthenticationConfiguration\n{rule}\n");
+    let documents = manifest::read("config.yaml", &text).expect("a configuration");
+    let (first, found) = told(&judge(&documents, &Releases::all(), &|| false));
+    assert_eq!(first, "1.33", "a server takes all that it knows, as of what is stored: {found:?}");
+}

@@ -63,7 +63,7 @@ pub struct Report {
     pub runs: usize,
 }
 
-/// Judges each definition, policy, binding and webhook configuration by itself; other documents are passed over. Those that come
+/// Judges each definition, policy, binding, and configuration of webhooks and of servers by itself; other documents are passed over. Those that come
 /// after `over` has said that time is over are counted, and not judged.
 #[must_use]
 pub fn judge(documents: &[Document], releases: &Releases, over: &dyn Fn() -> bool) -> Report {
@@ -118,11 +118,11 @@ fn served(document: &Document) -> Option<&'static facts::Fact> {
 
 fn no_match(document: &Document) -> LoadError {
     let (kind, version) = (text(&document.value, "/kind"), text(&document.value, "/apiVersion"));
-    LoadError {
-        position: document.position("kind"),
-        field: "kind".to_owned(),
-        ..document.mistake(format!("no matches for kind \"{kind}\" in version \"{version}\""))
-    }
+    let why = match is_of_server(&document.value) {
+        true => format!("no kind \"{kind}\" is registered for version \"{version}\""),
+        false => format!("no matches for kind \"{kind}\" in version \"{version}\""),
+    };
+    LoadError { position: document.position("kind"), field: "kind".to_owned(), ..document.mistake(why) }
 }
 
 /// The releases in groups, one after the other, whose members take these documents, and decide with them, alike.
@@ -146,7 +146,15 @@ pub fn groups(documents: &[Document], releases: &Releases) -> Vec<Vec<Release>> 
 fn is_judged(value: &Value) -> bool {
     let kind = text(value, "/kind");
     kind == "CustomResourceDefinition"
+        || is_of_server(value)
         || ["AdmissionPolicy", "WebhookConfiguration"].iter().any(|part| kind.contains(part))
+}
+
+/// Whether a server reads it from a file when it starts.
+fn is_of_server(value: &Value) -> bool {
+    let is_read =
+        matches!(text(value, "/kind"), "AuthenticationConfiguration" | "AuthorizationConfiguration");
+    is_read && text(value, "/apiVersion").starts_with("apiserver.config.k8s.io/")
 }
 
 fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
