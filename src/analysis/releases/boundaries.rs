@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 use admit_cel::{Version, build_changes, is_identifier, overloads};
 use serde_json::Value;
 
-use super::Release;
 use super::facts::{FACTS, Fact, Subject};
+use super::{Release, Releases};
 
 type ByName = HashMap<&'static str, BTreeSet<Release>>;
 
@@ -102,8 +102,18 @@ fn of_estimates() -> ByName {
     names
 }
 
-/// The boundaries of a document.
+/// Whether a server reads it from a file when it starts.
+pub(super) fn is_of_server(document: &Value) -> bool {
+    let text = |field: &str| document.get(field).and_then(Value::as_str).unwrap_or_default();
+    let is_read = matches!(text("kind"), "AuthenticationConfiguration" | "AuthorizationConfiguration");
+    is_read && text("apiVersion").starts_with("apiserver.config.k8s.io/")
+}
+
+/// The boundaries of a document. Those that a server reads when it starts may use all that it has: each release is one.
 pub(super) fn of(document: &Value) -> BTreeSet<Release> {
+    if is_of_server(document) {
+        return Releases::all().iter().collect();
+    }
     let is_estimated = document.get("kind").and_then(Value::as_str) == Some("CustomResourceDefinition");
     let mut walk = Walk { is_estimated, found: BTreeSet::new() };
     walk.value(document, "");

@@ -7,7 +7,7 @@ use admit_policy::manifest::{Document, LoadError, Position};
 use admit_policy::{LoadOptions, PolicySet, release};
 use serde_json::Value;
 
-use super::boundaries::{self, is_format};
+use super::boundaries::{self, is_format, is_of_server};
 use super::facts::{self, FACTS, Subject};
 use super::reason::{self, Cause};
 use super::{Release, Releases};
@@ -148,13 +148,6 @@ fn is_judged(value: &Value) -> bool {
     kind == "CustomResourceDefinition"
         || is_of_server(value)
         || ["AdmissionPolicy", "WebhookConfiguration"].iter().any(|part| kind.contains(part))
-}
-
-/// Whether a server reads it from a file when it starts.
-fn is_of_server(value: &Value) -> bool {
-    let is_read =
-        matches!(text(value, "/kind"), "AuthenticationConfiguration" | "AuthorizationConfiguration");
-    is_read && text(value, "/apiVersion").starts_with("apiserver.config.k8s.io/")
 }
 
 fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
