@@ -31,11 +31,15 @@
 
 mod agree;
 mod calls;
+mod changes;
 mod demands;
 mod document;
 mod eval;
+mod lists;
 mod literal;
+mod made;
 mod model;
+mod placed;
 mod query;
 mod regular;
 mod rules;
@@ -43,9 +47,11 @@ mod search;
 mod shrink;
 mod side;
 mod term;
+mod upgrade;
 mod value;
 mod view;
 mod whole;
+mod written;
 
 use admit_cel::Span;
 use serde_json::Value as Json;
@@ -53,6 +59,8 @@ use serde_json::Value as Json;
 pub use agree::agreement;
 pub use query::{Inquiry, Question};
 pub use side::{Side, SideError, Subject};
+pub use upgrade::{Break, Report, Upgrade};
+pub use written::Step;
 
 /// Runs a script of SMT-LIB 2.
 pub trait Solver {

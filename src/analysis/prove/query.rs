@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::document::{NodeId, World};
 use super::model::{self, Model, Sat};
-use super::rules::{self, Objects, Ruling};
+use super::placed::Objects;
+use super::rules::{self, Ruling};
 use super::search;
 use super::shrink::shrunk;
 use super::side::{Rules, Side, Subject};
@@ -307,7 +308,7 @@ fn operations_of(side: &Side) -> Option<&[admit_policy::Operation]> {
 }
 
 /// How deep required properties are filled in.
-const DEPTH: usize = 24;
+pub(super) const DEPTH: usize = 24;
 
 pub(super) fn root<'s>(
     world: &mut World<'s>,

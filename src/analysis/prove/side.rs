@@ -4,7 +4,7 @@
 use admit_cel::syntax::Ast;
 use admit_cel::{Checked, Env, Mode, Type, Version};
 use admit_policy::crd::rules::{Limits, Recorder, RuleTree, Subject as RuleSubject};
-use admit_policy::crd::{CompiledCrd, Scope, ValidateOptions};
+use admit_policy::crd::{CompiledCrd, Definition, Scope, ValidateOptions};
 use admit_policy::manifest::Document;
 use admit_policy::schema::{Malformed, Pattern, Schema};
 use admit_policy::{
@@ -97,8 +97,7 @@ impl Subject {
         let found = found.ok_or_else(|| SideError("the definition has no such version".to_owned()))?;
         let (version, schema) = (found.name.clone(), found.schema.as_deref().cloned().unwrap_or_default());
         let definition = bare.definition();
-        let kind = GroupVersionKind::new(&*definition.group, &*version, &*definition.names.kind);
-        let is_namespaced = definition.scope == Scope::Namespaced;
+        let (kind, is_namespaced) = kind_of(definition, &version);
         let plural = definition.names.plural.clone();
         let typed = whole(&schema, &kind, is_namespaced, false);
         let plain = whole(&schema, &kind, is_namespaced, true);
@@ -151,11 +150,17 @@ impl Subject {
     }
 }
 
-fn is_name(name: &str) -> bool {
+/// The kind of a version, and whether its objects are in namespaces.
+pub(super) fn kind_of(definition: &Definition, version: &str) -> (GroupVersionKind, bool) {
+    let kind = GroupVersionKind::new(&*definition.group, version, &*definition.names.kind);
+    (kind, definition.scope == Scope::Namespaced)
+}
+
+pub(super) fn is_name(name: &str) -> bool {
     name.len() <= 253 && Pattern::new(NAME).is_match(name)
 }
 
-fn compiled(definition: &Value) -> Result<CompiledCrd, SideError> {
+pub(super) fn compiled(definition: &Value) -> Result<CompiledCrd, SideError> {
     CompiledCrd::compile(definition).map_err(|errors| {
         let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
         SideError(told.join("; "))
