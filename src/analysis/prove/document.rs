@@ -6,12 +6,14 @@
 //! and one that breaks a claim is shown to the engine first.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::rc::Rc;
 
 use admit_policy::schema::{Schema, SchemaType};
 use serde_json::Value;
 
 use super::regular;
+use super::sample;
 use super::term::{Sort, Term, Terms};
 use super::view::{View, is_open};
 use super::{Undecided, undecided};
@@ -94,6 +96,9 @@ pub(super) struct World<'s> {
     pub(super) view: View,
     /// Items of lists and entries of maps that are thought of.
     pub(super) items: usize,
+    /// Texts of which nothing is known but what their own schema demands: the variable, a text that satisfies that, and how many
+    /// assumptions were there before and after it was said.
+    pub(super) own_texts: Vec<(Term, Box<str>, Range<usize>)>,
     /// Whether defaults are told from what is written.
     pub(super) tells_defaults: bool,
     /// Under which condition a node that is made of others is of another type than its schema's.
@@ -112,6 +117,7 @@ impl<'s> World<'s> {
             is_bounded: false,
             view,
             items: items.clamp(1, MOST_ITEMS),
+            own_texts: Vec::new(),
             tells_defaults: false,
             mismatches: BTreeMap::new(),
             replaced: None,
@@ -273,7 +279,14 @@ impl<'s> World<'s> {
             node.form = Some(form.clone());
         }
         if is_valid {
+            let before = self.assumed.len();
             self.checks(id, schema, here)?;
+            if let Form::Text(text) = form
+                && self.terms.is_variable(text)
+                && let Some(sample) = sample::text(schema)
+            {
+                self.own_texts.push((text, sample.into(), before..self.assumed.len()));
+            }
         }
         Ok(form)
     }

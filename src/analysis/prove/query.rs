@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::document::{NodeId, World};
 use super::model::{self, Model, Sat};
+use super::needed::Needed;
 use super::placed::Objects;
 use super::rules::{self, Ruling};
 use super::search;
@@ -216,7 +217,7 @@ impl<'a> Inquiry<'a> {
         if prepared.world.terms.known_bool(prepared.broken) == Some(false) {
             return Ok(holds(&prepared.world));
         }
-        let script = script(&prepared.world, prepared.broken);
+        let (script, texts) = script(&prepared.world, prepared.broken);
         let answers = match solver.ask(&script) {
             Ok(text) => model::answers(&text),
             Err(error @ SolverError::TimedOut) => {
@@ -231,11 +232,11 @@ impl<'a> Inquiry<'a> {
                 return Ok(Verdict::Undecided(vec![undecided("the solver gave up")]));
             }
         }
-        // The one that people can read, if there is such a one.
         let mut last = None;
-        for answer in answers.iter().rev() {
-            let Sat::Yes(model) = answer else { continue };
-            let request = Self::request(prepared, model);
+        for answer in answers {
+            let Sat::Yes(mut model) = answer else { continue };
+            model.extend(texts.clone());
+            let request = Self::request(prepared, &model);
             if let Some(found) = request.as_ref().and_then(|request| self.confirmed(request, that)) {
                 return Ok(Verdict::Refuted(Box::new(shrunk(
                     found,
@@ -336,27 +337,16 @@ pub(super) fn same_identity(world: &mut World<'_>, new: NodeId, old: NodeId) -> 
     Ok(())
 }
 
-/// The question as text; the second answer is of an object that people can read.
-fn script(world: &World<'_>, broken: Term) -> String {
-    let mut roots = world.assumed.clone();
+/// The question as text, and the values of texts that are no part of it.
+fn script(world: &World<'_>, broken: Term) -> (String, Model) {
+    let Needed { assumed, texts } = world.needed(&[broken]);
+    let mut roots = assumed;
     roots.push(broken);
     let mut script = String::from("(set-option :produce-models true)\n(set-logic ALL)\n");
     world.terms.write(&roots, &mut script);
     for term in &roots {
         let _ = writeln!(script, "(assert {})", world.terms.name(*term));
     }
-    let variables = world.terms.variables_of(&roots);
-    let names: Vec<String> = variables.iter().map(|term| world.terms.name(*term)).collect();
-    let ask = if names.is_empty() {
-        "(check-sat)\n".to_owned()
-    } else {
-        format!("(check-sat)\n(get-value ({}))\n", names.join(" "))
-    };
-    script.push_str(&ask);
-    for term in variables.iter().filter(|term| world.terms.is_text(**term)) {
-        let name = world.terms.name(*term);
-        let _ = writeln!(script, "(assert (str.in_re {name} (re.* (re.range \" \" \"~\"))))");
-    }
-    script.push_str(&ask);
-    script
+    script.push_str(&world.terms.asked(&roots));
+    (script, texts)
 }

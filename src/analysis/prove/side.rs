@@ -1,6 +1,8 @@
 //! The rules that are compared: those of a version of a definition, or those of a policy for one kind; and what the engine
 //! says of a request.
 
+use std::sync::LazyLock;
+
 use admit_cel::syntax::Ast;
 use admit_cel::{Checked, Env, Mode, Type, Version};
 use admit_policy::crd::rules::{Limits, Recorder, RuleTree, Subject as RuleSubject};
@@ -157,7 +159,9 @@ pub(super) fn kind_of(definition: &Definition, version: &str) -> (GroupVersionKi
 }
 
 pub(super) fn is_name(name: &str) -> bool {
-    name.len() <= 253 && Pattern::new(NAME).is_match(name)
+    /// Compiled once: every object that is tried has a name.
+    static PATTERN: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(NAME));
+    name.len() <= 253 && PATTERN.is_match(name)
 }
 
 pub(super) fn compiled(definition: &Value) -> Result<CompiledCrd, SideError> {

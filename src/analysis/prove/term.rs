@@ -405,6 +405,15 @@ impl Terms {
             .collect()
     }
 
+    /// Asks whether what was said can be, and for which values of the terms' variables.
+    pub(super) fn asked(&self, roots: &[Term]) -> String {
+        let names: Vec<String> = self.variables_of(roots).iter().map(|term| self.name(*term)).collect();
+        if names.is_empty() {
+            return "(check-sat)\n".to_owned();
+        }
+        format!("(check-sat)\n(get-value ({}))\n", names.join(" "))
+    }
+
     /// The constants in some terms.
     pub(super) fn constants_of(&self, roots: &[Term]) -> Vec<Constant> {
         let mut found = Vec::new();
@@ -430,6 +439,10 @@ impl Terms {
             }
         }
         all
+    }
+
+    pub(super) fn is_variable(&self, term: Term) -> bool {
+        matches!(self.shape(term), Some(Shape::Variable(..)))
     }
 
     pub(super) fn is_int(&self, term: Term) -> bool {

@@ -18,10 +18,11 @@ use serde_json::Value as Json;
 use super::changes::{Change, Judge, Pair, stripped};
 use super::document::{NodeId, Origin, World};
 use super::model::{self, Model, Sat};
+use super::needed::Needed;
 use super::placed::{Asked, Before, Objects};
 use super::query::{DEPTH, root};
 use super::side::{SideError, compiled, kind_of};
-use super::term::Sort;
+use super::term::{Sort, Term};
 use super::view::View;
 use super::whole::whole;
 use super::shrink::Request;
@@ -271,7 +272,8 @@ impl<'s> Question<'s> {
         if self.changes.is_empty() {
             return report;
         }
-        let answers = match solver.ask(&self.script()) {
+        let (script, texts) = self.script();
+        let answers = match solver.ask(&script) {
             Ok(text) => model::answers(&text),
             Err(SolverError::TimedOut) => {
                 report.undecided.push(undecided(SolverError::TimedOut.to_string()));
@@ -283,7 +285,7 @@ impl<'s> Question<'s> {
             }
         };
         // Of each change it is asked whether there is such an object, and one that breaks nothing else.
-        let mut answers = answers.chunks(2);
+        let mut answers = answers.chunks(if self.changes.len() > 1 { 2 } else { 1 });
         let mut is_refuted = false;
         for change in &self.changes {
             let answer = answers.next().unwrap_or_default();
@@ -294,7 +296,9 @@ impl<'s> Question<'s> {
             let mut found = None;
             for answer in answer.iter().rev() {
                 let Sat::Yes(model) = answer else { continue };
-                found = self.request(model).and_then(|request| trial.smallest(change, request, over));
+                let mut model = model.clone();
+                model.extend(texts.clone());
+                found = self.request(&model).and_then(|request| trial.smallest(change, request, over));
                 if found.is_some() {
                     break;
                 }
@@ -338,35 +342,27 @@ impl<'s> Question<'s> {
         Some((object, stored))
     }
 
-    fn script(&mut self) -> String {
-        let mut roots = self.world.assumed.clone();
-        roots.extend(self.changes.iter().map(|change| change.refused));
-        let mut script = String::from("(set-option :produce-models true)\n(set-logic ALL)\n");
-        self.world.terms.write(&roots, &mut script);
+    /// For each change: whether there is such an object, and whether there is one that nothing else is refused of.
+    fn script(&self) -> (String, Model) {
         let terms = &self.world.terms;
-        for assumed in &self.world.assumed {
+        let goals: Vec<Term> = self.changes.iter().map(|change| change.refused).collect();
+        let Needed { assumed, texts } = self.world.needed(&goals);
+        let roots: Vec<Term> = assumed.iter().chain(&goals).copied().collect();
+        let mut script = String::from("(set-option :produce-models true)\n(set-logic ALL)\n");
+        terms.write(&roots, &mut script);
+        for assumed in &assumed {
             let _ = writeln!(script, "(assert {})", terms.name(*assumed));
         }
-        let variables = terms.variables_of(&roots);
-        let names: Vec<String> = variables.iter().map(|term| terms.name(*term)).collect();
-        let ask = if names.is_empty() {
-            "(check-sat)\n".to_owned()
-        } else {
-            format!("(check-sat)\n(get-value ({}))\n", names.join(" "))
-        };
-        let readable: Vec<String> = variables
-            .iter()
-            .filter(|term| terms.is_text(**term))
-            .map(|term| format!("(assert (str.in_re {} (re.* (re.range \" \" \"~\"))))\n", terms.name(*term)))
-            .collect();
-        for (at, change) in self.changes.iter().enumerate() {
-            let _ = write!(script, "(push 1)\n(assert {})\n{ask}", terms.name(change.refused));
-            for (_, other) in self.changes.iter().enumerate().filter(|(other, _)| *other != at) {
-                let _ = writeln!(script, "(assert (not {}))", terms.name(other.refused));
+        let ask = terms.asked(&roots);
+        for goal in &goals {
+            let _ = write!(script, "(push 1)\n(assert {})\n{ask}", terms.name(*goal));
+            for other in goals.iter().filter(|other| *other != goal) {
+                let _ = writeln!(script, "(assert (not {}))", terms.name(*other));
             }
-            let _ = write!(script, "{}{ask}(pop 1)\n", readable.concat());
+            let again = if goals.len() > 1 { &ask } else { "" };
+            let _ = write!(script, "{again}(pop 1)\n");
         }
-        script
+        (script, texts)
     }
 }
 

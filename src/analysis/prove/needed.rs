@@ -1,0 +1,45 @@
+//! What of a question a solver is asked: texts of which nothing but their own schema is known need no solver.
+
+use super::document::World;
+use super::model::{Given, Model};
+use super::term::Term;
+
+/// What is asked of a solver: the assumptions that matter for the goals, and the texts that nothing else depends on.
+pub(super) struct Needed {
+    pub(super) assumed: Vec<Term>,
+    pub(super) texts: Model,
+}
+
+impl World<'_> {
+    /// Leaves out the texts of which nothing is known but what their own schema demands, and that is known to be possible.
+    pub(super) fn needed(&self, goals: &[Term]) -> Needed {
+        let in_goals = self.terms.variables_of(goals);
+        let mut open = vec![true; self.assumed.len()];
+        let occurrences: Vec<Vec<Term>> =
+            self.assumed.iter().map(|term| self.terms.variables_of(std::slice::from_ref(term))).collect();
+        let mut texts = Model::new();
+        for (variable, sample, own) in &self.own_texts {
+            let elsewhere = occurrences
+                .iter()
+                .enumerate()
+                .any(|(at, variables)| !own.contains(&at) && variables.contains(variable));
+            let says_more = occurrences
+                .get(own.clone())
+                .is_none_or(|own| own.iter().any(|variables| self.says_more(*variable, variables)));
+            if elsewhere || says_more || in_goals.contains(variable) {
+                continue;
+            }
+            open.get_mut(own.clone()).into_iter().flatten().for_each(|is_open| *is_open = false);
+            texts.insert(self.terms.name(*variable), Given::Text(sample.to_string()));
+        }
+        let assumed = self.assumed.iter().zip(open).filter(|(_, is_open)| *is_open);
+        Needed { assumed: assumed.map(|(term, _)| *term).collect(), texts }
+    }
+
+    /// Whether an assumption is about more than one text and whether it is there.
+    fn says_more(&self, variable: Term, variables: &[Term]) -> bool {
+        variables.iter().any(|other| {
+            *other != variable && (self.terms.is_text(*other) || self.terms.is_int(*other))
+        })
+    }
+}
