@@ -12,6 +12,7 @@ use std::rc::Rc;
 use admit_policy::schema::{Schema, SchemaType};
 use serde_json::Value;
 
+use super::guesses::Guesses;
 use super::regular;
 use super::sample;
 use super::term::{Sort, Term, Terms};
@@ -99,6 +100,8 @@ pub(super) struct World<'s> {
     /// Texts of which nothing is known but what their own schema demands: the variable, a text that satisfies that, and how many
     /// assumptions were there before and after it was said.
     pub(super) own_texts: Vec<(Term, Box<str>, Range<usize>)>,
+    /// Truth values that are not followed.
+    pub(super) guesses: Guesses,
     /// Whether defaults are told from what is written.
     pub(super) tells_defaults: bool,
     /// Under which condition a node that is made of others is of another type than its schema's.
@@ -118,6 +121,7 @@ impl<'s> World<'s> {
             view,
             items: items.clamp(1, MOST_ITEMS),
             own_texts: Vec::new(),
+            guesses: Guesses::default(),
             tells_defaults: false,
             mismatches: BTreeMap::new(),
             replaced: None,

@@ -35,6 +35,8 @@ mod changes;
 mod demands;
 mod document;
 mod eval;
+mod guess;
+mod guesses;
 mod lists;
 mod literal;
 mod made;

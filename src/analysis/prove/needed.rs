@@ -1,6 +1,9 @@
 //! What of a question a solver is asked: texts of which nothing but their own schema is known need no solver.
 
+use std::fmt::Write as _;
+
 use super::document::World;
+use super::literal::written_text;
 use super::model::{Given, Model};
 use super::term::Term;
 
@@ -34,6 +37,20 @@ impl World<'_> {
         }
         let assumed = self.assumed.iter().zip(open).filter(|(_, is_open)| *is_open);
         Needed { assumed: assumed.map(|(term, _)| *term).collect(), texts }
+    }
+
+    /// Asks once more, of objects whose texts are those that were found without a solver: what schemas demand and is not followed
+    /// they satisfy.
+    pub(super) fn asked_of_samples(&self, roots: &[Term]) -> String {
+        if self.relaxed.is_empty() && self.guesses.made.is_empty() {
+            return String::new();
+        }
+        let variables = self.terms.variables_of(roots);
+        let mut script = String::from("(push 1)\n");
+        for (variable, sample, _) in self.own_texts.iter().filter(|(variable, ..)| variables.contains(variable)) {
+            let _ = writeln!(script, "(assert (= {} {}))", self.terms.name(*variable), written_text(sample));
+        }
+        script + &self.terms.asked(roots) + "(pop 1)\n"
     }
 
     /// Whether an assumption is about more than one text and whether it is there.

@@ -344,8 +344,8 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         if self.world.terms.known_bool(asked) == Some(false) {
             return Ok(None);
         }
-        let outcome = Evaluator::new(self.world, &scope, ast).run()?;
-        let (error, holds) = self.world.truth(&outcome)?;
+        self.world.evaluate_at(self.asked.side, &place_of.document);
+        let (error, holds) = Evaluator::new(self.world, &scope, ast).run()?;
         Ok(Some(Verdict { asked, error, holds, place: place_of.clone() }))
     }
 }

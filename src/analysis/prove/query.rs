@@ -173,6 +173,7 @@ impl<'a> Inquiry<'a> {
 
     fn prepare(&self, update: bool, that: Option<&Side>) -> Result<Prepared<'a>, Vec<Undecided>> {
         let mut world = World::new(self.items, self.view());
+        world.guesses.are_allowed = true;
         let schema = match self.view() {
             View::Typed => &self.subject.typed,
             View::Plain => &self.subject.plain,
@@ -245,6 +246,9 @@ impl<'a> Inquiry<'a> {
                 ))));
             }
             last = request.or(last);
+        }
+        if !prepared.world.guesses.made.is_empty() {
+            return Ok(Verdict::Undecided(prepared.world.guesses.made.clone()));
         }
         if !prepared.world.relaxed.is_empty() {
             let left_out: Vec<&str> = prepared.world.relaxed.iter().map(String::as_str).collect();
@@ -348,5 +352,6 @@ fn script(world: &World<'_>, broken: Term) -> (String, Model) {
         let _ = writeln!(script, "(assert {})", world.terms.name(*term));
     }
     script.push_str(&world.terms.asked(&roots));
+    script.push_str(&world.asked_of_samples(&roots));
     (script, texts)
 }

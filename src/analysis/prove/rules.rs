@@ -7,7 +7,7 @@ use super::eval::{Evaluator, OPERATION, Scope};
 use super::placed::{Asked, Objects};
 use super::side::{Clause, DefinitionRules, PolicyRules, Rules};
 use super::term::Term;
-use super::value::{Outcome, Value};
+use super::value::Value;
 use super::view::View;
 use super::{Undecided, undecided};
 
@@ -141,8 +141,8 @@ fn evaluated(
 ) -> Vec<(Term, Term)> {
     let mut found = Vec::new();
     for clause in clauses {
-        let outcome: Result<Outcome, Undecided> = Evaluator::new(world, scope, clause.ast()).run();
-        match outcome.and_then(|outcome| world.truth(&outcome)) {
+        world.evaluate_at(side, &clause.field);
+        match Evaluator::new(world, scope, clause.ast()).run() {
             Ok(truth) => found.push(truth),
             Err(error) => undecided.push(error.of(side, &clause.field)),
         }

@@ -20,6 +20,7 @@ pub(super) fn text(schema: &Schema) -> Option<String> {
     let least = usize::try_from(checks.min_length.unwrap_or(0)).unwrap_or(0);
     if least <= MOST {
         candidates.extend([String::new(), "a".to_owned(), "a".repeat(least)]);
+        candidates.extend(checks.format.as_deref().and_then(of_format).map(str::to_owned));
         if let Some(pattern) = &checks.pattern
             && let Ok(part) = PatternPart::of(pattern.text())
         {
@@ -34,6 +35,25 @@ pub(super) fn text(schema: &Schema) -> Option<String> {
     candidates.into_iter().filter(|text| is_expressible(text)).find(|text| {
         let value = Value::String(text.clone());
         schema::validate(&value, schema, None, &Path::Nil, &pace).is_empty()
+    })
+}
+
+/// A text of a format.
+fn of_format(format: &str) -> Option<&'static str> {
+    Some(match format {
+        "date-time" | "datetime" => "2000-01-01T00:00:00Z",
+        "date" => "2000-01-01",
+        "duration" => "1s",
+        "ipv4" | "ip" => "10.0.0.1",
+        "ipv6" => "::1",
+        "cidr" => "10.0.0.0/8",
+        "mac" => "00:00:00:00:00:00",
+        "uri" => "http://a",
+        "email" => "a@a.aa",
+        "uuid" | "uuid4" => "00000000-0000-4000-8000-000000000000",
+        "uuid3" => "00000000-0000-3000-8000-000000000000",
+        "uuid5" => "00000000-0000-5000-8000-000000000000",
+        _ => return None,
     })
 }
 

@@ -205,6 +205,7 @@ struct Question<'s> {
 impl<'s> Question<'s> {
     fn new(mut world: World<'s>, old: &'s Seen, new: &'s Seen, step: Step) -> Result<Self, Undecided> {
         world.tells_defaults = step == Step::Create;
+        world.guesses.are_allowed = true;
         let stored = root(&mut world, &old.typed)?;
         let body = if step == Step::Status { Some(root(&mut world, &old.typed)?) } else { None };
         // As the old definition sees the update of a status: all but the status is what it was.
@@ -325,12 +326,14 @@ impl<'s> Question<'s> {
         if let Some(why) = &change.guessed {
             return undecided(why.clone());
         }
-        let left_out: Vec<&str> =
-            self.left_out.iter().chain(&self.world.relaxed).map(String::as_str).collect();
+        let guessed = self.world.guesses.made.iter().map(|one| one.what.as_str());
+        let left_out: BTreeSet<&str> =
+            self.left_out.iter().chain(&self.world.relaxed).map(String::as_str).chain(guessed).collect();
         if left_out.is_empty() {
             return undecided("the solver found an object of which the engine says otherwise");
         }
-        undecided(format!("what the old definition demands and is not followed: {}", left_out.join(", ")))
+        let left_out: Vec<&str> = left_out.into_iter().collect();
+        undecided(format!("what is demanded and is not followed: {}", left_out.join(", ")))
     }
 
     fn request(&self, model: &Model) -> Option<Request> {
