@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::Undecided;
 use super::document::{Form, NodeId, World};
-use super::query::{root, same_identity};
+use super::roots::{root, same_identity};
 use super::placed::Objects;
 use super::rules;
 use super::side::{Side, Subject};

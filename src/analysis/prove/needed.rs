@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::document::World;
 use super::literal::written_text;
 use super::model::{Given, Model};
-use super::term::Term;
+use super::term::{Term, Terms};
 
 /// What is asked of a solver: the assumptions that matter for the goals, and the texts that nothing else depends on.
 pub(super) struct Needed {
@@ -58,5 +58,16 @@ impl World<'_> {
         variables.iter().any(|other| {
             *other != variable && (self.terms.is_text(*other) || self.terms.is_int(*other))
         })
+    }
+}
+
+impl Terms {
+    /// Asks whether what was said can be, and for which values of the terms' variables.
+    pub(super) fn asked(&self, roots: &[Term]) -> String {
+        let names: Vec<String> = self.variables_of(roots).iter().map(|term| self.name(*term)).collect();
+        if names.is_empty() {
+            return "(check-sat)\n".to_owned();
+        }
+        format!("(check-sat)\n(get-value ({}))\n", names.join(" "))
     }
 }

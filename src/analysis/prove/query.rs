@@ -1,17 +1,21 @@
 //! The questions: what is asked of a solver, and what its answer means.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use super::document::{NodeId, World};
 use super::model::{self, Model, Sat};
 use super::needed::Needed;
 use super::placed::Objects;
+use super::roots::{DEPTH, root, same_identity};
 use super::rules::{self, Ruling};
 use super::search;
 use super::shrink::shrunk;
 use super::side::{Rules, Side, Subject};
 use super::term::Term;
+use super::upgrade::Upgrade;
 use super::view::View;
+use super::written::Step;
 use super::{Counterexample, Said, Solver, SolverError, Unconfirmed, Undecided, Verdict, undecided};
 use serde_json::Value as Json;
 
@@ -103,13 +107,14 @@ impl<'a> Inquiry<'a> {
         solver: Option<&mut dyn Solver>,
         over: &dyn Fn() -> bool,
     ) -> Result<Verdict, Unconfirmed> {
-        let compared = std::iter::once(self.left).chain(self.right);
-        for (at, side) in compared.enumerate() {
-            if !self.subject.has_schema_of(side) {
-                let mut differs = undecided("a schema that differs in more than rules");
-                differs.side = at;
-                return Ok(Verdict::Undecided(vec![differs]));
-            }
+        if let Some((at, side)) = self.other_schema() {
+            let mut differs = undecided("a schema that differs in more than rules");
+            differs.side = at;
+            let decided = match (self.that, solver) {
+                (None, Some(solver)) => self.across(side, solver, over),
+                _ => None,
+            };
+            return Ok(decided.unwrap_or_else(|| Verdict::Undecided(vec![differs])));
         }
         if let Some(right) = self.right
             && operations_of(self.left) != operations_of(right)
@@ -149,6 +154,44 @@ impl<'a> Inquiry<'a> {
         }
         let open = told;
         Ok(if open.is_empty() { Verdict::Holds { up_to } } else { Verdict::Undecided(open) })
+    }
+
+    /// A side whose schema is not that of the objects.
+    fn other_schema(&self) -> Option<(usize, &'a Side)> {
+        let mut compared = std::iter::once(self.left).chain(self.right).enumerate();
+        compared.find(|(_, side)| !self.subject.has_schema_of(side))
+    }
+
+    /// Of definitions whose schemas differ, too: what can be created. None where rules look at what was there before.
+    fn across(&self, right: &Side, solver: &mut dyn Solver, over: &dyn Fn() -> bool) -> Option<Verdict> {
+        let (Rules::Definition(left), Rules::Definition(right)) = (&self.left.rules, &right.rules) else {
+            return None;
+        };
+        let looks_back = rules::looks_back(&self.left.rules) || self.right.is_none_or(|right| rules::looks_back(&right.rules));
+        if looks_back || !self.question.compares() {
+            return None;
+        }
+        let (left, right) = (left.crd.as_ref()?, right.crd.as_ref()?);
+        let mut directions = vec![(left, right, false)];
+        directions.extend((self.question == Question::Equivalent).then_some((right, left, true)));
+        let (mut bound, mut open) = (None, Vec::new());
+        for (old, new, is_back) in directions {
+            let upgrade = Upgrade::of(Arc::clone(old), Arc::clone(new));
+            let report = upgrade.decide(&self.subject.version, Step::Create, self.items, solver, over);
+            if let Some(found) = report.breaks.into_iter().next() {
+                let mut found = found.found;
+                if is_back {
+                    found.said.reverse();
+                }
+                return Some(Verdict::Refuted(Box::new(found)));
+            }
+            bound = bound.or(report.up_to);
+            open.extend(report.undecided.into_iter().map(|mut one| {
+                one.side = if is_back { usize::from(one.side == 0) } else { one.side };
+                one
+            }));
+        }
+        Some(if open.is_empty() { Verdict::Holds { up_to: bound } } else { Verdict::Undecided(open) })
     }
 
     /// Whether creations and updates are asked about.
@@ -310,35 +353,6 @@ fn operations_of(side: &Side) -> Option<&[admit_policy::Operation]> {
         Rules::Definition(_) => None,
         Rules::Policy(rules) => Some(&rules.operations),
     }
-}
-
-/// How deep required properties are filled in.
-pub(super) const DEPTH: usize = 24;
-
-pub(super) fn root<'s>(
-    world: &mut World<'s>,
-    schema: &'s admit_policy::schema::Schema,
-) -> Result<NodeId, Undecided> {
-    let root = world.root(schema);
-    if let Some(metadata) = world.property(root, "metadata")? {
-        world.mark_metadata(metadata);
-    }
-    Ok(root)
-}
-
-/// An update keeps the name and the namespace.
-pub(super) fn same_identity(world: &mut World<'_>, new: NodeId, old: NodeId) -> Result<(), Undecided> {
-    let (Some(new), Some(old)) = (world.property(new, "metadata")?, world.property(old, "metadata")?) else {
-        return Ok(());
-    };
-    for name in ["name", "namespace"] {
-        if let (Some(a), Some(b)) = (world.property(new, name)?, world.property(old, name)?) {
-            let (a, b) = (world.value_of(a)?, world.value_of(b)?);
-            let same = world.surely_equal(&a, &b)?;
-            world.assumed.push(same);
-        }
-    }
-    Ok(())
 }
 
 /// The question as text, and the values of texts that are no part of it.

@@ -1,7 +1,7 @@
 //! The rules that are compared: those of a version of a definition, or those of a policy for one kind; and what the engine
 //! says of a request.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use admit_cel::syntax::Ast;
 use admit_cel::{Checked, Env, Mode, Type, Version};
@@ -52,6 +52,8 @@ pub(super) enum Rules {
 #[derive(Debug)]
 pub(super) struct DefinitionRules {
     pub(super) schema: Schema,
+    /// None of an assumption.
+    pub(super) crd: Option<Arc<CompiledCrd>>,
     tree: RuleTree,
     /// Where the schema stands in the document.
     pub(super) place: String,
@@ -199,7 +201,8 @@ impl Side {
         let schema = version.schema.as_deref().cloned().unwrap_or_default();
         let tree = RuleTree::compile(&schema, true);
         let place = format!("spec.versions[{at}].schema.openAPIV3Schema");
-        Ok(Self { rules: Rules::Definition(Box::new(DefinitionRules { schema, tree, place })) })
+        let crd = Some(Arc::new(crd));
+        Ok(Self { rules: Rules::Definition(Box::new(DefinitionRules { schema, crd, tree, place })) })
     }
 
     /// The rule at the root of an object, as an assumption.
@@ -227,7 +230,12 @@ impl Side {
         }];
         let tree = RuleTree::compile(&schema, true);
         Ok(Self {
-            rules: Rules::Definition(Box::new(DefinitionRules { schema, tree, place: "--that".to_owned() })),
+            rules: Rules::Definition(Box::new(DefinitionRules {
+                schema,
+                crd: None,
+                tree,
+                place: "--that".to_owned(),
+            })),
         })
     }
 

@@ -405,15 +405,6 @@ impl Terms {
             .collect()
     }
 
-    /// Asks whether what was said can be, and for which values of the terms' variables.
-    pub(super) fn asked(&self, roots: &[Term]) -> String {
-        let names: Vec<String> = self.variables_of(roots).iter().map(|term| self.name(*term)).collect();
-        if names.is_empty() {
-            return "(check-sat)\n".to_owned();
-        }
-        format!("(check-sat)\n(get-value ({}))\n", names.join(" "))
-    }
-
     /// The constants in some terms.
     pub(super) fn constants_of(&self, roots: &[Term]) -> Vec<Constant> {
         let mut found = Vec::new();
