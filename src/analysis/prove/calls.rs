@@ -26,8 +26,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             ("_&&_", [left, right]) => self.logic(*left, *right, false),
             ("_||_", [left, right]) => self.logic(*left, *right, true),
             ("!_", [operand]) => {
-                let operand = self.eval(*operand)?;
-                let (error, value) = self.world.truth(&operand)?;
+                let (error, value) = self.truth_at(*operand)?;
                 let value = Value::Bool(self.world.terms.not(value));
                 Ok(Outcome { error, value })
             }
@@ -165,21 +164,23 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
     }
 
     fn logic(&mut self, left: ExprId, right: ExprId, decides: bool) -> Result<Outcome, Undecided> {
-        let (left_error, left) = match self.eval(left).and_then(|left| self.world.truth(&left)) {
+        let (left_error, is_left) = match self.eval(left).and_then(|left| self.world.truth(&left)) {
             Ok(truth) => truth,
-            Err(undecided) => return self.decided_by(right, decides).ok_or(undecided),
+            Err(undecided) => match self.decided_by(right, decides) {
+                Some(outcome) => return Ok(outcome),
+                None => self.guess(left, undecided)?,
+            },
         };
         // What is decided needs nothing more, so that what follows need not be one that is followed.
-        if self.world.terms.known_bool(left) == Some(decides)
+        if self.world.terms.known_bool(is_left) == Some(decides)
             && self.world.terms.known_bool(left_error) == Some(false)
         {
-            return Ok(self.world.good(Value::Bool(left)));
+            return Ok(self.world.good(Value::Bool(is_left)));
         }
-        let right = self.eval(right)?;
-        let (right_error, right) = self.world.truth(&right)?;
+        let (right_error, is_right) = self.truth_at(right)?;
         let terms = &mut self.world.terms;
         let mut deciding = Vec::new();
-        for (error, value) in [(left_error, left), (right_error, right)] {
+        for (error, value) in [(left_error, is_left), (right_error, is_right)] {
             let is_it = if decides { value } else { terms.not(value) };
             let good = terms.not(error);
             deciding.push(terms.and(&[good, is_it]));
@@ -202,8 +203,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
     }
 
     fn conditional(&mut self, condition: ExprId, yes: ExprId, no: ExprId) -> Result<Outcome, Undecided> {
-        let condition = self.eval(condition)?;
-        let (error, condition) = self.world.truth(&condition)?;
+        let (error, condition) = self.truth_at(condition)?;
         let chosen = match self.world.terms.known_bool(condition) {
             Some(true) => self.eval(yes)?,
             Some(false) => self.eval(no)?,

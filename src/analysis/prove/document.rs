@@ -6,17 +6,21 @@
 //! and one that breaks a claim is shown to the engine first.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::rc::Rc;
 
-use admit_policy::schema::{ListType, Schema, SchemaType};
+use admit_policy::schema::{Schema, SchemaType};
 use serde_json::Value;
 
+use super::guesses::Guesses;
 use super::regular;
+use super::sample;
 use super::term::{Sort, Term, Terms};
 use super::view::{View, is_open};
 use super::{Undecided, undecided};
 
 /// Most items that are written out, whatever is declared.
-const MOST_ITEMS: usize = 64;
+pub(super) const MOST_ITEMS: usize = 64;
 /// Terms of one question.
 const MOST_TERMS: usize = 300_000;
 
@@ -36,6 +40,22 @@ pub(super) struct Node<'s> {
     pub(super) form: Option<Form>,
     /// The metadata of the object, of which the schema says less than the server.
     pub(super) is_metadata: bool,
+    /// Whether it is as its schema demands: not so what is only written, and what is judged.
+    pub(super) is_valid: bool,
+    /// What it is made of, where it is not a thing of its own.
+    pub(super) made_of: Option<Sources<'s>>,
+    /// What was written in its place, and whether anything was: then defaults are no part of what was written.
+    pub(super) written: Option<(Term, NodeId)>,
+}
+
+/// Where the value of a node comes from: at most one of the conditions is true, and if none is, there is none.
+pub(super) type Sources<'s> = Rc<[(Term, Origin<'s>)]>;
+
+/// A place that a value comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Origin<'s> {
+    Node(NodeId),
+    Json(&'s Value),
 }
 
 /// The value of a node that is there.
@@ -77,6 +97,17 @@ pub(super) struct World<'s> {
     pub(super) view: View,
     /// Items of lists and entries of maps that are thought of.
     pub(super) items: usize,
+    /// Texts of which nothing is known but what their own schema demands: the variable, a text that satisfies that, and how many
+    /// assumptions were there before and after it was said.
+    pub(super) own_texts: Vec<(Term, Box<str>, Range<usize>)>,
+    /// Truth values that are not followed.
+    pub(super) guesses: Guesses,
+    /// Whether defaults are told from what is written.
+    pub(super) tells_defaults: bool,
+    /// Under which condition a node that is made of others is of another type than its schema's.
+    pub(super) mismatches: BTreeMap<NodeId, Term>,
+    /// A property of a node that is that of another object.
+    pub(super) replaced: Option<(NodeId, &'static str, NodeId)>,
 }
 
 impl<'s> World<'s> {
@@ -89,6 +120,11 @@ impl<'s> World<'s> {
             is_bounded: false,
             view,
             items: items.clamp(1, MOST_ITEMS),
+            own_texts: Vec::new(),
+            guesses: Guesses::default(),
+            tells_defaults: false,
+            mismatches: BTreeMap::new(),
+            replaced: None,
         }
     }
 
@@ -103,10 +139,20 @@ impl<'s> World<'s> {
     /// A whole object.
     pub(super) fn root(&mut self, schema: &'s Schema) -> NodeId {
         let (yes, no) = (self.terms.bool(true), self.terms.bool(false));
-        self.add(Node { schema, present: yes, null: no, here: yes, form: None, is_metadata: false })
+        self.add(Node {
+            schema,
+            present: yes,
+            null: no,
+            here: yes,
+            form: None,
+            is_metadata: false,
+            is_valid: true,
+            made_of: None,
+            written: None,
+        })
     }
 
-    fn add(&mut self, node: Node<'s>) -> NodeId {
+    pub(super) fn add(&mut self, node: Node<'s>) -> NodeId {
         self.nodes.push(node);
         NodeId(self.nodes.len().saturating_sub(1))
     }
@@ -116,14 +162,14 @@ impl<'s> World<'s> {
     }
 
     /// A condition on a node, wherever it is there.
-    fn assume(&mut self, here: Term, condition: Term) {
+    pub(super) fn assume(&mut self, here: Term, condition: Term) {
         let assumed = self.terms.implies(here, condition);
         if self.terms.known_bool(assumed) != Some(true) {
             self.assumed.push(assumed);
         }
     }
 
-    fn relax(&mut self, what: impl Into<String>) {
+    pub(super) fn relax(&mut self, what: impl Into<String>) {
         self.relaxed.insert(what.into());
     }
 
@@ -136,34 +182,82 @@ impl<'s> World<'s> {
             return Ok(Some(*child));
         }
         let Some(schema) = parent.schema.properties.get(name) else { return Ok(None) };
-        let is_demanded = parent.schema.checks.required.iter().any(|required| **required == *name);
-        let present = if is_demanded || schema.default.is_some() {
-            self.terms.bool(true)
-        } else {
-            self.terms.variable(Sort::Bool)
-        };
         if parent.is_metadata && matches!(name, "labels" | "annotations" | "finalizers") {
             self.relax("what labels, annotations and finalizers may be");
         }
-        let child = self.below(schema, parent.here, present);
+        let is_demanded = parent.schema.checks.required.iter().any(|required| **required == *name);
+        let child = if let Some(sources) = &parent.made_of {
+            let child = self.made_property(id, name, schema, sources)?;
+            if parent.is_valid && is_demanded {
+                let present = self.node(child)?.present;
+                self.assume(parent.here, present);
+            }
+            child
+        } else if parent.is_valid && self.tells_defaults && schema.default.is_some() {
+            self.written_property(schema, parent.here)?
+        } else {
+            let present = if parent.is_valid && (is_demanded || schema.default.is_some()) {
+                self.terms.bool(true)
+            } else {
+                self.terms.variable(Sort::Bool)
+            };
+            self.below(schema, parent.here, present, parent.is_valid)
+        };
         self.insert(id, name, child);
         Ok(Some(child))
     }
 
-    fn insert(&mut self, id: NodeId, name: &str, child: NodeId) {
+    pub(super) fn insert(&mut self, id: NodeId, name: &str, child: NodeId) {
         if let Some(Node { form: Some(Form::Object(known)), .. }) = self.nodes.get_mut(id.0) {
             known.insert(name.into(), child);
         }
     }
 
-    fn below(&mut self, schema: &'s Schema, above: Term, present: Term) -> NodeId {
+    pub(super) fn below(
+        &mut self,
+        schema: &'s Schema,
+        above: Term,
+        present: Term,
+        is_valid: bool,
+    ) -> NodeId {
         let members = &schema.checks.enumeration;
         let may_be_null =
             schema.nullable && (members.iter().next().is_none() || members.iter().any(Value::is_null));
         let null = if may_be_null { self.terms.variable(Sort::Bool) } else { self.terms.bool(false) };
         let not_null = self.terms.not(null);
         let here = self.terms.and(&[above, present, not_null]);
-        self.add(Node { schema, present, null, here, form: None, is_metadata: false })
+        self.add(Node {
+            schema,
+            present,
+            null,
+            here,
+            form: None,
+            is_metadata: false,
+            is_valid,
+            made_of: None,
+            written: None,
+        })
+    }
+
+    /// Takes away a property: the object has none.
+    pub(super) fn forget(&mut self, id: NodeId, name: &str) -> Result<(), Undecided> {
+        self.force(id)?;
+        let node = self.node(id)?.clone();
+        let Some(schema) = node.schema.properties.get(name) else { return Ok(()) };
+        let absent = self.terms.bool(false);
+        let child = self.below(schema, node.here, absent, true);
+        self.insert(id, name, child);
+        if node.schema.checks.required.iter().any(|required| **required == *name) {
+            self.assume(node.here, absent);
+        }
+        Ok(())
+    }
+
+    /// Says what was written in a node's place.
+    pub(super) fn note_written(&mut self, id: NodeId, was_written: Term, raw: NodeId) {
+        if let Some(node) = self.nodes.get_mut(id.0) {
+            node.written = Some((was_written, raw));
+        }
     }
 
     /// Says that a node is the metadata of an object.
@@ -180,16 +274,28 @@ impl<'s> World<'s> {
         if let Some(form) = &node.form {
             return Ok(form.clone());
         }
-        let (schema, here) = (node.schema, node.here);
-        let form = self.form(schema, here)?;
+        let (schema, here, is_valid) = (node.schema, node.here, node.is_valid);
+        let form = match node.made_of.clone() {
+            Some(sources) => self.made_form(id, schema, here, &sources)?,
+            None => self.form(schema, here, is_valid)?,
+        };
         if let Some(node) = self.nodes.get_mut(id.0) {
             node.form = Some(form.clone());
         }
-        self.checks(id, schema, here)?;
+        if is_valid {
+            let before = self.assumed.len();
+            self.checks(id, schema, here)?;
+            if let Form::Text(text) = form
+                && self.terms.is_variable(text)
+                && let Some(sample) = sample::text(schema)
+            {
+                self.own_texts.push((text, sample.into(), before..self.assumed.len()));
+            }
+        }
         Ok(form)
     }
 
-    fn form(&mut self, schema: &'s Schema, here: Term) -> Result<Form, Undecided> {
+    fn form(&mut self, schema: &'s Schema, here: Term, is_valid: bool) -> Result<Form, Undecided> {
         if schema.int_or_string {
             let is_int = self.terms.variable(Sort::Bool);
             let (int, text) = (self.whole_number(here, false), self.terms.variable(Sort::Text));
@@ -203,12 +309,12 @@ impl<'s> World<'s> {
             }
             Some(SchemaType::String) => Form::Text(self.terms.variable(Sort::Text)),
             Some(SchemaType::Object) => match schema.additional_schema() {
-                Some(entry) if schema.properties.is_empty() => self.map(schema, entry, here)?,
+                Some(entry) if schema.properties.is_empty() => self.map(schema, entry, here, is_valid)?,
                 Some(_) => Form::Any,
                 None => Form::Object(BTreeMap::new()),
             },
             Some(SchemaType::Array) => match schema.items.as_deref() {
-                Some(item) => self.list(schema, item, here)?,
+                Some(item) => self.list(schema, item, here, is_valid)?,
                 None => Form::Any,
             },
             Some(SchemaType::Number | SchemaType::Other(_)) | None => Form::Any,
@@ -226,7 +332,7 @@ impl<'s> World<'s> {
         int
     }
 
-    fn between(&mut self, here: Term, value: Term, least: Option<i128>, most: Option<i128>) {
+    pub(super) fn between(&mut self, here: Term, value: Term, least: Option<i128>, most: Option<i128>) {
         if let Some(least) = least {
             let least = self.terms.int(least);
             let holds = self.terms.le(least, value);
@@ -237,125 +343,6 @@ impl<'s> World<'s> {
             let holds = self.terms.le(value, most);
             self.assume(here, holds);
         }
-    }
-
-    /// How many items are written out: as many as may be there, but for a bound that is asked for.
-    fn room(&mut self, least: Option<i64>, most: Option<i64>) -> Result<usize, Undecided> {
-        let count = |bound: i64| usize::try_from(bound.max(0)).unwrap_or(usize::MAX);
-        let least = least.map_or(0, count);
-        if least > MOST_ITEMS {
-            return Err(undecided(format!("a list or map of no fewer than {least} items")));
-        }
-        let bound = self.items.max(least);
-        Ok(match most.map(count) {
-            Some(most) if most <= bound => most,
-            _ => {
-                self.is_bounded = true;
-                bound
-            }
-        })
-    }
-
-    fn length(&mut self, here: Term, room: usize, least: Option<i64>) -> Term {
-        let length = self.terms.variable(Sort::Int);
-        let most = i128::try_from(room).unwrap_or(i128::MAX);
-        self.between(here, length, Some(i128::from(least.unwrap_or(0).max(0))), Some(most));
-        length
-    }
-
-    fn list(&mut self, schema: &'s Schema, item: &'s Schema, here: Term) -> Result<Form, Undecided> {
-        let checks = &schema.checks;
-        let room = self.room(checks.min_items, checks.max_items)?;
-        let length = self.length(here, room, checks.min_items);
-        let mut items = Vec::new();
-        for at in 0..room {
-            let at = self.terms.int(i128::try_from(at).unwrap_or(i128::MAX));
-            let is_there = self.terms.lt(at, length);
-            items.push(self.below(item, here, is_there));
-        }
-        match &schema.list_type {
-            Some(ListType::Set) => self.distinct(here, &items, &[])?,
-            Some(ListType::Map) => self.distinct(here, &items, &schema.list_map_keys)?,
-            Some(ListType::Atomic | ListType::Other(_)) | None => {}
-        }
-        Ok(Form::List { length, items })
-    }
-
-    fn map(&mut self, schema: &'s Schema, entry: &'s Schema, here: Term) -> Result<Form, Undecided> {
-        let checks = &schema.checks;
-        let room = self.room(checks.min_properties, checks.max_properties)?;
-        let length = self.length(here, room, checks.min_properties);
-        let mut entries: Vec<(Term, NodeId)> = Vec::new();
-        for at in 0..room {
-            let at = self.terms.int(i128::try_from(at).unwrap_or(i128::MAX));
-            let is_there = self.terms.lt(at, length);
-            let key = self.terms.variable(Sort::Text);
-            let above = self.terms.and(&[here, is_there]);
-            for (other, _) in &entries {
-                let same = self.terms.eq(*other, key);
-                let different = self.terms.not(same);
-                self.assume(above, different);
-            }
-            let node = self.below(entry, here, is_there);
-            entries.push((key, node));
-        }
-        Ok(Form::Map { length, entries })
-    }
-
-    /// Items of a set, or those of a map list by their keys, are not there twice.
-    fn distinct(&mut self, here: Term, items: &[NodeId], keys: &[Box<str>]) -> Result<(), Undecided> {
-        let whole: [Option<&str>; 1] = [None];
-        let named: Vec<Option<&str>> = keys.iter().map(|key| Some(&**key)).collect();
-        let parts: &[Option<&str>] = if keys.is_empty() { &whole } else { &named };
-        for (at, item) in items.iter().enumerate() {
-            for other in items.iter().take(at) {
-                let mut same = Vec::new();
-                for part in parts {
-                    match self.same_scalar(*other, *item, *part)? {
-                        Some(equal) => same.push(equal),
-                        None => {
-                            self.relax("items that are told apart by other than texts, numbers and booleans");
-                            return Ok(());
-                        }
-                    }
-                }
-                let same = self.terms.and(&same);
-                let different = self.terms.not(same);
-                let there = self.node(*item)?.present;
-                let above = self.terms.and(&[here, there]);
-                self.assume(above, different);
-            }
-        }
-        Ok(())
-    }
-
-    fn same_scalar(
-        &mut self,
-        left: NodeId,
-        right: NodeId,
-        part: Option<&str>,
-    ) -> Result<Option<Term>, Undecided> {
-        let (left, right) = match part {
-            None => (left, right),
-            Some(name) => match (self.property(left, name)?, self.property(right, name)?) {
-                (Some(left), Some(right)) => (left, right),
-                _ => return Ok(None),
-            },
-        };
-        let (left_form, right_form) = (self.force(left)?, self.force(right)?);
-        let equal = match (left_form, right_form) {
-            (Form::Text(a), Form::Text(b))
-            | (Form::Int(a), Form::Int(b))
-            | (Form::Bool(a), Form::Bool(b)) => self.terms.eq(a, b),
-            _ => return Ok(None),
-        };
-        let (a, b) = (self.node(left)?.clone(), self.node(right)?.clone());
-        let no_nulls = [a.null, b.null].iter().all(|null| self.terms.known_bool(*null) == Some(false));
-        if part.is_none() {
-            return Ok(no_nulls.then_some(equal));
-        }
-        let is_there = [a.present, b.present].iter().all(|there| self.terms.known_bool(*there) == Some(true));
-        Ok((no_nulls && is_there).then_some(equal))
     }
 
     /// What the schema demands of a node of its own.

@@ -42,9 +42,15 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         Self { world, scope, ast, locals: Vec::new(), known: BTreeMap::new(), in_sight }
     }
 
-    /// The whole expression.
-    pub(super) fn run(mut self) -> Result<Outcome, Undecided> {
-        self.eval(self.ast.root())
+    /// Whether the whole expression fails, and whether it is true.
+    pub(super) fn run(mut self) -> Result<(Term, Term), Undecided> {
+        self.truth_at(self.ast.root())
+    }
+
+    /// What a name stands for, where that is a value.
+    pub(super) fn named(&self, name: &str) -> Option<Outcome> {
+        let local = self.locals.iter().rev().find(|(local, _)| **local == *name).map(|(_, outcome)| outcome);
+        local.or_else(|| self.scope.globals.get(name)).cloned()
     }
 
     pub(super) fn eval(&mut self, id: ExprId) -> Result<Outcome, Undecided> {
@@ -75,7 +81,16 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 let operand = self.eval(*operand)?;
                 self.select(&operand, field, *test_only)
             }
-            Expr::Call { function, target, args } => self.call(function, *target, args),
+            Expr::Call { function, target, args } => {
+                let outcome = self.call(function, *target, args);
+                match outcome {
+                    Err(why) if is_truth(function) => {
+                        let (error, value) = self.guess(id, why.at(ast.span(id)))?;
+                        Ok(Outcome { error, value: Value::Bool(value) })
+                    }
+                    outcome => outcome,
+                }
+            }
             Expr::List { elements, optional } => {
                 let mut items = Vec::new();
                 let mut errors = Vec::new();
@@ -134,11 +149,8 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
     }
 
     fn name(&mut self, name: &str) -> Result<Outcome, Undecided> {
-        if let Some((_, outcome)) = self.locals.iter().rev().find(|(local, _)| **local == *name) {
-            return Ok(outcome.clone());
-        }
-        if let Some(outcome) = self.scope.globals.get(name) {
-            return Ok(outcome.clone());
+        if let Some(outcome) = self.named(name) {
+            return Ok(outcome);
         }
         let named = ["int", "string", "bool", "list", "map", "null_type"].into_iter().find(|ty| *ty == name);
         match named {
@@ -382,4 +394,13 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             _ => Err(undecided("the size of what is no object")),
         }
     }
+}
+
+/// Whether a function is one whose values are true or false, whatever it is given.
+fn is_truth(function: &str) -> bool {
+    matches!(
+        function,
+        "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "@in" | "_in_" | "!_" | "_&&_" | "_||_" | "matches"
+            | "startsWith" | "endsWith" | "contains" | "hasValue"
+    )
 }

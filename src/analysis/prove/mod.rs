@@ -17,42 +17,60 @@
 //! | part | decides |
 //! |---|---|
 //! | `term`, `literal` | terms of SMT-LIB 2 and their text |
-//! | `regular` | patterns as languages |
-//! | `document`, `demands` | an object that may be any that a schema allows |
+//! | `regular`, `sample` | patterns as languages, and texts that schemas allow |
+//! | `document`, `roots`, `lists`, `demands`, `needed` | an object that may be any that a schema allows |
+//! | `made` | an object as it is read with another schema |
 //! | `value`, `eval`, `calls` | what expressions come to |
+//! | `guess`, `guesses` | what is not followed, taken for anything |
 //! | `whole` | what every object has, whatever its schema |
 //! | `side` | the rules that are compared, and what the engine says of an object |
 //! | `view` | how documents are seen |
-//! | `rules` | what rules say, as terms |
+//! | `rules`, `placed` | what rules say, as terms |
 //! | `model` | answers of solvers, and the objects that they mean |
 //! | `shrink`, `search` | smaller objects, and objects without a solver |
 //! | `agree` | whether terms say of an object what the engine says |
 //! | `query` | the questions, one after another |
+//! | `changes`, `refusals`, `upgrade`, `written` | what the next version of a definition refuses anew |
 
 mod agree;
 mod calls;
+mod changes;
 mod demands;
 mod document;
 mod eval;
+mod guess;
+mod guesses;
+mod lists;
 mod literal;
+mod made;
 mod model;
+mod needed;
+mod placed;
 mod query;
+mod refusals;
 mod regular;
+mod roots;
 mod rules;
+mod sample;
 mod search;
 mod shrink;
 mod side;
 mod term;
+mod upgrade;
 mod value;
 mod view;
 mod whole;
+mod written;
 
 use admit_cel::Span;
 use serde_json::Value as Json;
 
 pub use agree::agreement;
 pub use query::{Inquiry, Question};
+pub use refusals::{Break, Report};
 pub use side::{Side, SideError, Subject};
+pub use upgrade::Upgrade;
+pub use written::Step;
 
 /// Runs a script of SMT-LIB 2.
 pub trait Solver {

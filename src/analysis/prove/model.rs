@@ -176,9 +176,11 @@ impl World<'_> {
                     }
                 }
                 for (name, child) in known {
-                    let present = self.node(*child)?.present;
+                    let node = self.node(*child)?;
+                    // What was written, and not what it is by default.
+                    let (present, shown) = node.written.unwrap_or((node.present, *child));
                     if self.is_true(present, model) && !map.contains_key(&**name) {
-                        map.insert(name.to_string(), self.object(*child, model)?);
+                        map.insert(name.to_string(), self.object(shown, model)?);
                     }
                 }
                 Json::Object(map)
@@ -220,7 +222,7 @@ impl World<'_> {
 }
 
 /// A value of a type, of which nothing else is asked.
-fn anything(schema: &admit_policy::schema::Schema) -> Json {
+pub(super) fn anything(schema: &admit_policy::schema::Schema) -> Json {
     use admit_policy::schema::SchemaType;
     if let Some(value) = schema.default.as_ref().or_else(|| schema.checks.enumeration.iter().next()) {
         return value.clone();

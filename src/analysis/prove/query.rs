@@ -1,15 +1,21 @@
 //! The questions: what is asked of a solver, and what its answer means.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use super::document::{NodeId, World};
 use super::model::{self, Model, Sat};
-use super::rules::{self, Objects, Ruling};
+use super::needed::Needed;
+use super::placed::Objects;
+use super::roots::{DEPTH, root, same_identity};
+use super::rules::{self, Ruling};
 use super::search;
 use super::shrink::shrunk;
 use super::side::{Rules, Side, Subject};
 use super::term::Term;
+use super::upgrade::Upgrade;
 use super::view::View;
+use super::written::Step;
 use super::{Counterexample, Said, Solver, SolverError, Unconfirmed, Undecided, Verdict, undecided};
 use serde_json::Value as Json;
 
@@ -101,13 +107,14 @@ impl<'a> Inquiry<'a> {
         solver: Option<&mut dyn Solver>,
         over: &dyn Fn() -> bool,
     ) -> Result<Verdict, Unconfirmed> {
-        let compared = std::iter::once(self.left).chain(self.right);
-        for (at, side) in compared.enumerate() {
-            if !self.subject.has_schema_of(side) {
-                let mut differs = undecided("a schema that differs in more than rules");
-                differs.side = at;
-                return Ok(Verdict::Undecided(vec![differs]));
-            }
+        if let Some((at, side)) = self.other_schema() {
+            let mut differs = undecided("a schema that differs in more than rules");
+            differs.side = at;
+            let decided = match (self.that, solver) {
+                (None, Some(solver)) => self.across(side, solver, over),
+                _ => None,
+            };
+            return Ok(decided.unwrap_or_else(|| Verdict::Undecided(vec![differs])));
         }
         if let Some(right) = self.right
             && operations_of(self.left) != operations_of(right)
@@ -149,6 +156,44 @@ impl<'a> Inquiry<'a> {
         Ok(if open.is_empty() { Verdict::Holds { up_to } } else { Verdict::Undecided(open) })
     }
 
+    /// A side whose schema is not that of the objects.
+    fn other_schema(&self) -> Option<(usize, &'a Side)> {
+        let mut compared = std::iter::once(self.left).chain(self.right).enumerate();
+        compared.find(|(_, side)| !self.subject.has_schema_of(side))
+    }
+
+    /// Of definitions whose schemas differ, too: what can be created. None where rules look at what was there before.
+    fn across(&self, right: &Side, solver: &mut dyn Solver, over: &dyn Fn() -> bool) -> Option<Verdict> {
+        let (Rules::Definition(left), Rules::Definition(right)) = (&self.left.rules, &right.rules) else {
+            return None;
+        };
+        let looks_back = rules::looks_back(&self.left.rules) || self.right.is_none_or(|right| rules::looks_back(&right.rules));
+        if looks_back || !self.question.compares() {
+            return None;
+        }
+        let (left, right) = (left.crd.as_ref()?, right.crd.as_ref()?);
+        let mut directions = vec![(left, right, false)];
+        directions.extend((self.question == Question::Equivalent).then_some((right, left, true)));
+        let (mut bound, mut open) = (None, Vec::new());
+        for (old, new, is_back) in directions {
+            let upgrade = Upgrade::of(Arc::clone(old), Arc::clone(new));
+            let report = upgrade.decide(&self.subject.version, Step::Create, self.items, solver, over);
+            if let Some(found) = report.breaks.into_iter().next() {
+                let mut found = found.found;
+                if is_back {
+                    found.said.reverse();
+                }
+                return Some(Verdict::Refuted(Box::new(found)));
+            }
+            bound = bound.or(report.up_to);
+            open.extend(report.undecided.into_iter().map(|mut one| {
+                one.side = if is_back { usize::from(one.side == 0) } else { one.side };
+                one
+            }));
+        }
+        Some(if open.is_empty() { Verdict::Holds { up_to: bound } } else { Verdict::Undecided(open) })
+    }
+
     /// Whether creations and updates are asked about.
     fn operations(&self, that: Option<&Side>) -> Vec<bool> {
         let sides: Vec<&Side> = std::iter::once(self.left).chain(self.right).collect();
@@ -171,6 +216,7 @@ impl<'a> Inquiry<'a> {
 
     fn prepare(&self, update: bool, that: Option<&Side>) -> Result<Prepared<'a>, Vec<Undecided>> {
         let mut world = World::new(self.items, self.view());
+        world.guesses.are_allowed = true;
         let schema = match self.view() {
             View::Typed => &self.subject.typed,
             View::Plain => &self.subject.plain,
@@ -215,7 +261,7 @@ impl<'a> Inquiry<'a> {
         if prepared.world.terms.known_bool(prepared.broken) == Some(false) {
             return Ok(holds(&prepared.world));
         }
-        let script = script(&prepared.world, prepared.broken);
+        let (script, texts) = script(&prepared.world, prepared.broken);
         let answers = match solver.ask(&script) {
             Ok(text) => model::answers(&text),
             Err(error @ SolverError::TimedOut) => {
@@ -230,11 +276,11 @@ impl<'a> Inquiry<'a> {
                 return Ok(Verdict::Undecided(vec![undecided("the solver gave up")]));
             }
         }
-        // The one that people can read, if there is such a one.
         let mut last = None;
-        for answer in answers.iter().rev() {
-            let Sat::Yes(model) = answer else { continue };
-            let request = Self::request(prepared, model);
+        for answer in answers {
+            let Sat::Yes(mut model) = answer else { continue };
+            model.extend(texts.clone());
+            let request = Self::request(prepared, &model);
             if let Some(found) = request.as_ref().and_then(|request| self.confirmed(request, that)) {
                 return Ok(Verdict::Refuted(Box::new(shrunk(
                     found,
@@ -243,6 +289,9 @@ impl<'a> Inquiry<'a> {
                 ))));
             }
             last = request.or(last);
+        }
+        if !prepared.world.guesses.made.is_empty() {
+            return Ok(Verdict::Undecided(prepared.world.guesses.made.clone()));
         }
         if !prepared.world.relaxed.is_empty() {
             let left_out: Vec<&str> = prepared.world.relaxed.iter().map(String::as_str).collect();
@@ -306,56 +355,17 @@ fn operations_of(side: &Side) -> Option<&[admit_policy::Operation]> {
     }
 }
 
-/// How deep required properties are filled in.
-const DEPTH: usize = 24;
-
-pub(super) fn root<'s>(
-    world: &mut World<'s>,
-    schema: &'s admit_policy::schema::Schema,
-) -> Result<NodeId, Undecided> {
-    let root = world.root(schema);
-    if let Some(metadata) = world.property(root, "metadata")? {
-        world.mark_metadata(metadata);
-    }
-    Ok(root)
-}
-
-/// An update keeps the name and the namespace.
-pub(super) fn same_identity(world: &mut World<'_>, new: NodeId, old: NodeId) -> Result<(), Undecided> {
-    let (Some(new), Some(old)) = (world.property(new, "metadata")?, world.property(old, "metadata")?) else {
-        return Ok(());
-    };
-    for name in ["name", "namespace"] {
-        if let (Some(a), Some(b)) = (world.property(new, name)?, world.property(old, name)?) {
-            let (a, b) = (world.value_of(a)?, world.value_of(b)?);
-            let same = world.surely_equal(&a, &b)?;
-            world.assumed.push(same);
-        }
-    }
-    Ok(())
-}
-
-/// The question as text; the second answer is of an object that people can read.
-fn script(world: &World<'_>, broken: Term) -> String {
-    let mut roots = world.assumed.clone();
+/// The question as text, and the values of texts that are no part of it.
+fn script(world: &World<'_>, broken: Term) -> (String, Model) {
+    let Needed { assumed, texts } = world.needed(&[broken]);
+    let mut roots = assumed;
     roots.push(broken);
     let mut script = String::from("(set-option :produce-models true)\n(set-logic ALL)\n");
     world.terms.write(&roots, &mut script);
     for term in &roots {
         let _ = writeln!(script, "(assert {})", world.terms.name(*term));
     }
-    let variables = world.terms.variables_of(&roots);
-    let names: Vec<String> = variables.iter().map(|term| world.terms.name(*term)).collect();
-    let ask = if names.is_empty() {
-        "(check-sat)\n".to_owned()
-    } else {
-        format!("(check-sat)\n(get-value ({}))\n", names.join(" "))
-    };
-    script.push_str(&ask);
-    for term in variables.iter().filter(|term| world.terms.is_text(**term)) {
-        let name = world.terms.name(*term);
-        let _ = writeln!(script, "(assert (str.in_re {name} (re.* (re.range \" \" \"~\"))))");
-    }
-    script.push_str(&ask);
-    script
+    script.push_str(&world.terms.asked(&roots));
+    script.push_str(&world.asked_of_samples(&roots));
+    (script, texts)
 }

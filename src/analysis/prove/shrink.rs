@@ -1,45 +1,210 @@
 //! Makes a counterexample small: whatever can go, goes, as long as the engine still confirms it.
+//!
+//! One pass goes through all places of the request, those that much is in first, and takes each step at once that the engine
+//! confirms, so that a pass asks the engine a few times for each place; passes are repeated while one of them makes progress.
 
 use serde_json::Value;
 
 use super::Counterexample;
 
 /// Requests that are tried.
-const MOST_TRIES: usize = 3_000;
+const MOST_TRIES: usize = 2_000;
 
-type Request = (Value, Option<Value>);
+/// What is written, and what stands.
+pub(super) type Request = (Value, Option<Value>);
 
-/// The smallest that steps lead to.
-pub(super) fn shrunk(
-    found: Counterexample,
-    confirm: impl Fn(&Request) -> Option<Counterexample>,
-    over: &dyn Fn() -> bool,
-) -> Counterexample {
-    let mut best = found;
-    let mut tries = 0_usize;
-    loop {
-        let mut better = None;
-        for request in smaller_requests(&best) {
-            tries = tries.saturating_add(1);
-            if tries > MOST_TRIES || over() {
-                return best;
-            }
-            // Defaults come back: what is as it was is no progress.
-            better = confirm(&request).filter(|found| weight(found) < weight(&best));
-            if better.is_some() {
-                break;
-            }
-        }
-        match better {
-            Some(found) => best = found,
-            None => return best,
-        }
+/// Something that shows what a request does.
+pub(super) trait Shrinks: Sized {
+    /// The request that is made smaller.
+    fn request(&self) -> Request;
+}
+
+impl Shrinks for Counterexample {
+    fn request(&self) -> Request {
+        (self.object.clone(), self.old_object.clone())
     }
 }
 
-fn weight(found: &Counterexample) -> usize {
-    let old = found.old_object.as_ref().map_or(0, weight_of);
-    weight_of(&found.object).saturating_add(old)
+/// The smallest that steps lead to.
+pub(super) fn shrunk<T: Shrinks>(
+    found: T,
+    confirm: impl Fn(&Request) -> Option<T>,
+    over: &dyn Fn() -> bool,
+) -> T {
+    let request = found.request();
+    let mut search = Search { weight: weight(&request), request, best: found, tries: 0, confirm, over };
+    while search.pass() {}
+    search.best
+}
+
+/// Which of both documents a step changes.
+#[derive(Clone, Copy)]
+enum Part {
+    Both,
+    New,
+    Old,
+}
+
+/// One step of the way to a place: a name or an index.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Step {
+    Name(String),
+    Index(usize),
+}
+
+struct Search<'o, T, C> {
+    best: T,
+    request: Request,
+    weight: usize,
+    tries: usize,
+    confirm: C,
+    over: &'o dyn Fn() -> bool,
+}
+
+impl<T: Shrinks, C: Fn(&Request) -> Option<T>> Search<'_, T, C> {
+    /// Whether anything became smaller.
+    fn pass(&mut self) -> bool {
+        let before = self.weight;
+        let parts: &[Part] =
+            if self.request.1.is_some() { &[Part::Both, Part::Old, Part::New] } else { &[Part::New] };
+        for part in parts {
+            let mut places = Vec::new();
+            let shown = match (part, &self.request.1) {
+                (Part::Old, Some(old)) => old,
+                _ => &self.request.0,
+            };
+            all_places(shown, &mut Vec::new(), &mut places);
+            // What is gone takes with it what is below; of lists the last items go first, so that the others stay where they are.
+            places.sort_by_key(Vec::len);
+            for place in &places {
+                if self.is_over() {
+                    return false;
+                }
+                self.smaller_at(*part, place);
+            }
+        }
+        self.weight < before
+    }
+
+    fn is_over(&self) -> bool {
+        self.tries >= MOST_TRIES || (self.over)()
+    }
+
+    fn smaller_at(&mut self, part: Part, place: &[Step]) {
+        if self.attempt(part, place, None) {
+            return;
+        }
+        loop {
+            let shown = match (part, &self.request.1) {
+                (Part::Old, Some(old)) => old,
+                _ => &self.request.0,
+            };
+            let Some(value) = at(shown, place) else { return };
+            let simpler = simpler(value);
+            if !simpler.into_iter().any(|value| self.attempt(part, place, Some(&value))) {
+                return;
+            }
+        }
+    }
+
+    /// Takes a step, if the engine confirms what it leads to and that is smaller: defaults come back.
+    fn attempt(&mut self, part: Part, place: &[Step], value: Option<&Value>) -> bool {
+        if self.is_over() {
+            return false;
+        }
+        let (mut new, mut old) = self.request.clone();
+        let is_changed = match (part, &mut old) {
+            (Part::New, _) | (_, None) => put(&mut new, place, value),
+            (Part::Old, Some(old)) => put(old, place, value),
+            (Part::Both, Some(old)) => put(&mut new, place, value) && put(old, place, value),
+        };
+        if !is_changed {
+            return false;
+        }
+        self.tries = self.tries.saturating_add(1);
+        let Some(found) = (self.confirm)(&(new, old)) else { return false };
+        let request = found.request();
+        let weight = weight(&request);
+        if weight >= self.weight {
+            return false;
+        }
+        (self.best, self.request, self.weight) = (found, request, weight);
+        true
+    }
+}
+
+fn weight(request: &Request) -> usize {
+    let old = request.1.as_ref().map_or(0, weight_of);
+    weight_of(&request.0).saturating_add(old)
+}
+
+/// The places below a value, with the way to each.
+fn all_places(value: &Value, way: &mut Vec<Step>, places: &mut Vec<Vec<Step>>) {
+    let mut below = |step: Step, child: &Value| {
+        way.push(step);
+        places.push(way.clone());
+        all_places(child, way, places);
+        way.pop();
+    };
+    match value {
+        Value::Object(map) => {
+            let is_named = |key: &&String| way_is_free(key);
+            for (key, child) in map.iter().filter(|(key, _)| is_named(key)) {
+                below(Step::Name(key.clone()), child);
+            }
+        }
+        Value::Array(items) => {
+            for (index, child) in items.iter().enumerate().rev() {
+                below(Step::Index(index), child);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// What names the kind stays.
+fn way_is_free(key: &str) -> bool {
+    !matches!(key, "apiVersion" | "kind")
+}
+
+fn at<'v>(value: &'v Value, place: &[Step]) -> Option<&'v Value> {
+    place.iter().try_fold(value, |value, step| match step {
+        Step::Name(name) => value.get(name),
+        Step::Index(index) => value.get(index),
+    })
+}
+
+/// Puts a value in a place, or takes away what is there; whether there is anything.
+fn put(value: &mut Value, place: &[Step], new: Option<&Value>) -> bool {
+    let Some((last, way)) = place.split_last() else { return false };
+    let above = way.iter().try_fold(value, |value, step| match step {
+        Step::Name(name) => value.get_mut(name),
+        Step::Index(index) => value.get_mut(index),
+    });
+    match (above, last) {
+        (Some(Value::Object(map)), Step::Name(name)) => match (map.get_mut(name), new) {
+            (Some(known), Some(new)) => *known = new.clone(),
+            (Some(_), None) => drop(map.shift_remove(name)),
+            (None, _) => return false,
+        },
+        (Some(Value::Array(items)), Step::Index(index)) => match (items.get_mut(*index), new) {
+            (Some(known), Some(new)) => *known = new.clone(),
+            (Some(_), None) => drop(items.remove(*index)),
+            (None, _) => return false,
+        },
+        _ => return false,
+    }
+    true
+}
+
+/// Simpler values in the place of one, the greatest steps first.
+fn simpler(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Bool(true) => vec![false.into()],
+        Value::Number(number) => smaller_numbers(number.as_i64()),
+        Value::String(text) => smaller_texts(text),
+        Value::Null | Value::Bool(false) | Value::Array(_) | Value::Object(_) => Vec::new(),
+    }
 }
 
 fn weight_of(value: &Value) -> usize {
@@ -74,73 +239,6 @@ fn weight_of(value: &Value) -> usize {
     }
 }
 
-/// Requests that are smaller in one place.
-fn smaller_requests(found: &Counterexample) -> Vec<Request> {
-    let old = found.old_object.clone();
-    let mut requests: Vec<Request> = Vec::new();
-    if let Some(before) = &old {
-        for (small, small_old) in smaller(&found.object).into_iter().zip(smaller(before)) {
-            requests.push((small, Some(small_old)));
-        }
-        requests.extend(smaller(before).into_iter().map(|before| (found.object.clone(), Some(before))));
-    }
-    requests.extend(smaller(&found.object).into_iter().map(|object| (object, old.clone())));
-    requests
-}
-
-/// Values that are smaller in one place, the greatest steps first.
-fn smaller(value: &Value) -> Vec<Value> {
-    match value {
-        Value::Null => Vec::new(),
-        Value::Bool(value) => {
-            if *value {
-                vec![false.into()]
-            } else {
-                Vec::new()
-            }
-        }
-        Value::Number(number) => smaller_numbers(number.as_i64()),
-        Value::String(text) => smaller_texts(text),
-        Value::Array(items) => {
-            let mut found = Vec::new();
-            for at in 0..items.len() {
-                let mut fewer = items.clone();
-                fewer.remove(at);
-                found.push(Value::Array(fewer));
-            }
-            for (at, item) in items.iter().enumerate() {
-                for small in smaller(item) {
-                    let mut other = items.clone();
-                    if let Some(place) = other.get_mut(at) {
-                        *place = small;
-                    }
-                    found.push(Value::Array(other));
-                }
-            }
-            found
-        }
-        Value::Object(map) => {
-            let mut found = Vec::new();
-            for key in map.keys() {
-                let mut fewer = map.clone();
-                fewer.shift_remove(key);
-                found.push(Value::Object(fewer));
-            }
-            for (key, child) in map {
-                if key == "apiVersion" || key == "kind" {
-                    continue;
-                }
-                for small in smaller(child) {
-                    let mut other = map.clone();
-                    other.insert(key.clone(), small);
-                    found.push(Value::Object(other));
-                }
-            }
-            found
-        }
-    }
-}
-
 fn smaller_numbers(value: Option<i64>) -> Vec<Value> {
     let Some(value) = value else { return vec![0.into()] };
     let step = if value > 0 { value.checked_sub(1) } else { value.checked_add(1) };
@@ -161,7 +259,7 @@ fn smaller_texts(text: &str) -> Vec<Value> {
     found.push(chars.iter().take(half).collect());
     found.push(chars.iter().skip(half).collect());
     // Each character of a long text would be too many.
-    for at in 0..chars.len().min(64) {
+    for at in 0..chars.len().min(24) {
         let others = chars.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, c)| *c);
         found.push(others.collect());
         let with_letter = chars.iter().enumerate().map(|(place, c)| if place == at { 'a' } else { *c });

@@ -1,10 +1,12 @@
 //! The rules that are compared: those of a version of a definition, or those of a policy for one kind; and what the engine
 //! says of a request.
 
+use std::sync::{Arc, LazyLock};
+
 use admit_cel::syntax::Ast;
 use admit_cel::{Checked, Env, Mode, Type, Version};
 use admit_policy::crd::rules::{Limits, Recorder, RuleTree, Subject as RuleSubject};
-use admit_policy::crd::{CompiledCrd, Scope, ValidateOptions};
+use admit_policy::crd::{CompiledCrd, Definition, Scope, ValidateOptions};
 use admit_policy::manifest::Document;
 use admit_policy::schema::{Malformed, Pattern, Schema};
 use admit_policy::{
@@ -50,6 +52,8 @@ pub(super) enum Rules {
 #[derive(Debug)]
 pub(super) struct DefinitionRules {
     pub(super) schema: Schema,
+    /// None of an assumption.
+    pub(super) crd: Option<Arc<CompiledCrd>>,
     tree: RuleTree,
     /// Where the schema stands in the document.
     pub(super) place: String,
@@ -97,8 +101,7 @@ impl Subject {
         let found = found.ok_or_else(|| SideError("the definition has no such version".to_owned()))?;
         let (version, schema) = (found.name.clone(), found.schema.as_deref().cloned().unwrap_or_default());
         let definition = bare.definition();
-        let kind = GroupVersionKind::new(&*definition.group, &*version, &*definition.names.kind);
-        let is_namespaced = definition.scope == Scope::Namespaced;
+        let (kind, is_namespaced) = kind_of(definition, &version);
         let plural = definition.names.plural.clone();
         let typed = whole(&schema, &kind, is_namespaced, false);
         let plain = whole(&schema, &kind, is_namespaced, true);
@@ -151,11 +154,19 @@ impl Subject {
     }
 }
 
-fn is_name(name: &str) -> bool {
-    name.len() <= 253 && Pattern::new(NAME).is_match(name)
+/// The kind of a version, and whether its objects are in namespaces.
+pub(super) fn kind_of(definition: &Definition, version: &str) -> (GroupVersionKind, bool) {
+    let kind = GroupVersionKind::new(&*definition.group, version, &*definition.names.kind);
+    (kind, definition.scope == Scope::Namespaced)
 }
 
-fn compiled(definition: &Value) -> Result<CompiledCrd, SideError> {
+pub(super) fn is_name(name: &str) -> bool {
+    /// Compiled once: every object that is tried has a name.
+    static PATTERN: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(NAME));
+    name.len() <= 253 && PATTERN.is_match(name)
+}
+
+pub(super) fn compiled(definition: &Value) -> Result<CompiledCrd, SideError> {
     CompiledCrd::compile(definition).map_err(|errors| {
         let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
         SideError(told.join("; "))
@@ -190,7 +201,8 @@ impl Side {
         let schema = version.schema.as_deref().cloned().unwrap_or_default();
         let tree = RuleTree::compile(&schema, true);
         let place = format!("spec.versions[{at}].schema.openAPIV3Schema");
-        Ok(Self { rules: Rules::Definition(Box::new(DefinitionRules { schema, tree, place })) })
+        let crd = Some(Arc::new(crd));
+        Ok(Self { rules: Rules::Definition(Box::new(DefinitionRules { schema, crd, tree, place })) })
     }
 
     /// The rule at the root of an object, as an assumption.
@@ -218,7 +230,12 @@ impl Side {
         }];
         let tree = RuleTree::compile(&schema, true);
         Ok(Self {
-            rules: Rules::Definition(Box::new(DefinitionRules { schema, tree, place: "--that".to_owned() })),
+            rules: Rules::Definition(Box::new(DefinitionRules {
+                schema,
+                crd: None,
+                tree,
+                place: "--that".to_owned(),
+            })),
         })
     }
 

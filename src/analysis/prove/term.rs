@@ -432,6 +432,10 @@ impl Terms {
         all
     }
 
+    pub(super) fn is_variable(&self, term: Term) -> bool {
+        matches!(self.shape(term), Some(Shape::Variable(..)))
+    }
+
     pub(super) fn is_int(&self, term: Term) -> bool {
         self.sort(term) == Sort::Int
     }

@@ -15,4 +15,24 @@ pub(in crate::cli) struct Answer {
     /// The place of each thing that is undecided.
     pub(in crate::cli) undecided_at: Vec<(String, Position)>,
     pub(in crate::cli) is_policy: bool,
+    /// What of the new definition refuses the object, where two versions of one are compared.
+    pub(in crate::cli) at: Option<At>,
+}
+
+/// A keyword or rule of a definition, and the field of objects that it is about, without indices and keys.
+#[derive(Debug)]
+pub(in crate::cli) struct At {
+    pub(in crate::cli) place: String,
+    pub(in crate::cli) field: String,
+}
+
+impl Answer {
+    /// How what is compared is told apart: versions of one definition by their files.
+    pub(in crate::cli) fn shown(&self) -> Vec<&str> {
+        if matches!(self.claim, "create" | "update" | "status" | "serve") {
+            self.places.iter().map(|(file, _)| file.as_str()).collect()
+        } else {
+            self.names.iter().map(String::as_str).collect()
+        }
+    }
 }

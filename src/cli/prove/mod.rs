@@ -2,6 +2,8 @@
 
 mod answer;
 mod solver;
+mod suite;
+mod upgrade;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -31,12 +33,17 @@ Without a solver small objects are tried, which can refute a claim and never pro
 Of definitions each version that is served is asked about, of policies each kind among --definitions that their constraints name; \
 of a policy it is asked what it says where it matches. Ratcheting, and limits of cost and size, are no part of claims.
 
+Of an upgrade it is asked for each version that both serve whether whatever could be created still can (of documents in which the old \
+definition drops nothing), and whether whatever is stored, in that version, can still be updated without a change, and its status \
+written: with pruning, defaults, ratcheting and oldSelf as the server has them. Each keyword or rule that breaks it is told by its place.
+
 Examples:
   admit prove equivalent old/crd.yaml new/crd.yaml
   admit prove implies strict.yaml loose.yaml --definitions deploy/crds
   admit prove no-errors policies/datagather --definitions deploy/crds
   admit prove never-denies crd.yaml --that 'self.spec.replicas > 0' --write replicas.suite.yaml
   admit prove equivalent old/crd.yaml new/crd.yaml -o sarif > prove.sarif
+  admit prove upgrade --old crds/v1.4 --new crds/v1.5
 
 Exit codes: 0 everything holds, 1 something does not, 2 usage or unreadable input, 3 a policy or CRD does not compile, \
 4 internal error, 5 something is undecided")]
@@ -46,12 +53,21 @@ pub(super) struct ProveArgs {
     claim: Claim,
 
     /// A file or folder with CRDs or policies
-    #[arg(value_name = "A")]
-    left: PathBuf,
+    #[arg(value_name = "A", required_if_eq_any([("claim", "equivalent"), ("claim", "implies"),
+        ("claim", "never-denies"), ("claim", "always-denies"), ("claim", "no-errors")]))]
+    left: Option<PathBuf>,
 
     /// What A is compared with
     #[arg(value_name = "B", required_if_eq_any([("claim", "equivalent"), ("claim", "implies")]))]
     right: Option<PathBuf>,
+
+    /// Of an upgrade: a file or folder with the CRDs that are there
+    #[arg(long, value_name = "PATH", required_if_eq("claim", "upgrade"))]
+    old: Option<PathBuf>,
+
+    /// Of an upgrade: a file or folder with the CRDs that replace them
+    #[arg(long, value_name = "PATH", required_if_eq("claim", "upgrade"))]
+    new: Option<PathBuf>,
 
     /// CRDs of the kinds that policies are about: files or folders
     #[arg(long, value_name = "PATH")]
@@ -94,6 +110,8 @@ enum Claim {
     AlwaysDenies,
     /// No expression of A fails
     NoErrors,
+    /// What --old lets through --new does: creations, updates of what is stored, and of its status
+    Upgrade,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -110,13 +128,15 @@ enum Format {
 }
 
 impl Claim {
-    const fn question(self) -> (Question, &'static str) {
+    /// None for upgrades, which are three.
+    const fn question(self) -> Option<(Question, &'static str)> {
         match self {
-            Self::Equivalent => (Question::Equivalent, "equivalent"),
-            Self::Implies => (Question::Implies, "implies"),
-            Self::NeverDenies => (Question::NeverDenies, "never-denies"),
-            Self::AlwaysDenies => (Question::AlwaysDenies, "always-denies"),
-            Self::NoErrors => (Question::NoErrors, "no-errors"),
+            Self::Equivalent => Some((Question::Equivalent, "equivalent")),
+            Self::Implies => Some((Question::Implies, "implies")),
+            Self::NeverDenies => Some((Question::NeverDenies, "never-denies")),
+            Self::AlwaysDenies => Some((Question::AlwaysDenies, "always-denies")),
+            Self::NoErrors => Some((Question::NoErrors, "no-errors")),
+            Self::Upgrade => None,
         }
     }
 }
@@ -139,15 +159,70 @@ impl ProveArgs {
     }
 
     fn answers(&self) -> Result<(Vec<Answer>, Option<String>), Fault> {
-        if self.right.is_some() && !self.claim.question().0.compares() {
-            return Err(Fault::usage("this claim is about A alone"));
+        let solver = Program::find(self.solver.as_deref(), None).map_err(Fault::usage)?;
+        let answers = match (self.claim.question(), &self.left, &self.old, &self.new) {
+            (None, None, Some(old), Some(new)) => self.upgrades(old, new, solver.is_some())?,
+            (Some((question, claim)), Some(left), None, None) => {
+                if self.right.is_some() && !question.compares() {
+                    return Err(Fault::usage("this claim is about A alone"));
+                }
+                self.claims(question, claim, left, solver.is_some())?
+            }
+            (None, ..) => return Err(Fault::usage("of an upgrade, --old and --new say what is compared")),
+            (Some(_), ..) => return Err(Fault::usage("--old and --new are of upgrades")),
+        };
+        if let Some(file) = &self.write {
+            suite::write(file, &answers)?;
         }
-        let left = documents(std::slice::from_ref(&self.left))?;
+        Ok((answers, solver.map(|solver| solver.name())))
+    }
+
+    fn upgrades(&self, old: &Path, new: &Path, has_solver: bool) -> Result<Vec<Answer>, Fault> {
+        if self.that.is_some() || !self.definitions.is_empty() {
+            return Err(Fault::usage("--that and --definitions are of no use for upgrades"));
+        }
+        if !has_solver {
+            return Err(Fault::usage("there is neither z3 nor cvc5 on the PATH: upgrades need one"));
+        }
+        let definitions = |path: &Path| {
+            let mut found = documents(&[path.to_owned()])?;
+            found.retain(|document| is_definition(&document.value));
+            Ok::<_, Fault>(found)
+        };
+        let (old, new) = (definitions(old)?, definitions(new)?);
+        let pairs = paired(&old, Some(&new))?;
+        let asked = upgrade::Asked {
+            items: usize::from(self.items),
+            solver: self.solver.as_deref(),
+            timeout: self.timeout.unsigned_abs(),
+        };
+        let progress = Progress::of(Some(pairs.len()), "proving");
+        let mut answers = Vec::new();
+        for (old, new) in pairs {
+            if let Some(new) = new {
+                answers.extend(asked.answers(old, new)?);
+            }
+            progress.step();
+        }
+        drop(progress);
+        if answers.is_empty() {
+            return Err(Fault::usage("there is no CRD in the files"));
+        }
+        Ok(answers)
+    }
+
+    fn claims(
+        &self,
+        question: Question,
+        claim: &'static str,
+        left: &Path,
+        has_solver: bool,
+    ) -> Result<Vec<Answer>, Fault> {
+        let left = documents(&[left.to_owned()])?;
         let right = self.right.as_ref().map(|path| documents(std::slice::from_ref(path))).transpose()?;
         let definitions = documents(&self.definitions)?;
         let pairs = paired(&left, right.as_deref())?;
-        let solver = Program::find(self.solver.as_deref(), None).map_err(Fault::usage)?;
-        if solver.is_none() {
+        if !has_solver {
             process::warn(
                 "there is neither z3 nor cvc5 on the PATH: small objects are tried, which prove nothing",
             );
@@ -156,7 +231,7 @@ impl ProveArgs {
         let mut answers = Vec::new();
         for (left, right) in pairs {
             for subject in subjects(left, &definitions)? {
-                answers.push(self.answer(&subject, left, right)?);
+                answers.push(self.answer((question, claim), &subject, left, right)?);
             }
             progress.step();
         }
@@ -166,14 +241,16 @@ impl ProveArgs {
                 "there is no CRD with rules, and no policy whose kind --definitions has, in the files",
             ));
         }
-        if let Some(file) = &self.write {
-            write_suite(file, &answers)?;
-        }
-        Ok((answers, solver.map(|solver| solver.name())))
+        Ok(answers)
     }
 
-    fn answer(&self, subject: &Subject, left: &Document, right: Option<&Document>) -> Result<Answer, Fault> {
-        let (question, claim) = self.claim.question();
+    fn answer(
+        &self,
+        (question, claim): (Question, &'static str),
+        subject: &Subject,
+        left: &Document,
+        right: Option<&Document>,
+    ) -> Result<Answer, Fault> {
         let side = |document: &Document| {
             let side = if is_policy(&document.value) {
                 Side::policy(&document.value, subject)
@@ -218,6 +295,7 @@ impl ProveArgs {
             verdict,
             undecided_at,
             is_policy: is_policy(&left.value),
+            at: None,
         })
     }
 }
@@ -318,44 +396,4 @@ fn is_constrained(policy: &Value, definition: &Value) -> bool {
         let is_resource = |name: &str| name == "*" || name == "*/*" || name.split('/').next() == Some(plural);
         has("apiGroups", &|own| own == "*" || own == group) && has("resources", &is_resource)
     })
-}
-
-/// The requests that break claims, each with what the last side says of it.
-fn write_suite(file: &Path, answers: &[Answer]) -> Result<(), Fault> {
-    let mut cases = Vec::new();
-    let mut documents: Vec<&str> = Vec::new();
-    for answer in answers {
-        let Verdict::Refuted(found) = &answer.verdict else { continue };
-        let (Some(said), Some((document, _)), Some(name)) =
-            (found.said.last(), answer.places.last(), answer.names.last())
-        else {
-            continue;
-        };
-        if !documents.contains(&document.as_str()) {
-            documents.push(document);
-        }
-        let mut case = json!({
-            "name": format!("{} {}", answer.claim, answer.names.join(" ")),
-            "object": found.object,
-            "expect": if said.denied { "deny" } else { "allow" },
-        });
-        if let Some(fields) = case.as_object_mut() {
-            if let Some(old) = &found.old_object {
-                fields.insert("oldObject".to_owned(), old.clone());
-            }
-            if answer.is_policy {
-                fields.insert("policies".to_owned(), json!([name]));
-            }
-        }
-        cases.push(case);
-    }
-    let documents: Vec<String> = documents.into_iter().map(absolute).collect();
-    let suite = json!({"apiVersion": "admit/v1", "kind": "Suite", "documents": documents, "cases": cases});
-    std::fs::write(file, render::json(&suite))
-        .map_err(|error| Fault::usage(format!("{}: {error}", file.display())))
-}
-
-/// Suites name their documents from where they are themselves.
-fn absolute(path: &str) -> String {
-    std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
 }

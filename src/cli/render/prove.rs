@@ -21,7 +21,7 @@ pub(in crate::cli) fn text(answers: &[Answer]) -> String {
     let mut out = String::new();
     let (mut held, mut refuted, mut open) = (0_usize, 0_usize, 0_usize);
     for answer in answers {
-        let head = format!("{} {}: {}", answer.claim, answer.names.join(" "), answer.kind);
+        let head = format!("{} {}: {}", answer.claim, answer.shown().join(" "), answer.kind);
         match &answer.verdict {
             Verdict::Holds { up_to } => {
                 held = held.saturating_add(1);
@@ -32,6 +32,9 @@ pub(in crate::cli) fn text(answers: &[Answer]) -> String {
             Verdict::Refuted(found) => {
                 refuted = refuted.saturating_add(1);
                 let _ = writeln!(out, "{}: {head}", palette.red("does not hold"));
+                if let (Some(at), Some((file, line))) = (&answer.at, answer.places.last()) {
+                    let _ = writeln!(out, "    {file}:{}: {}", line.line, at.place);
+                }
                 counterexample(&mut out, answer, found);
             }
             Verdict::Undecided(undecided) => {
@@ -54,7 +57,7 @@ fn counterexample(out: &mut String, answer: &Answer, found: &Counterexample) {
         let _ = writeln!(out, "    old: {old}");
     }
     let _ = writeln!(out, "    {}{}", if found.old_object.is_some() { "new: " } else { "" }, found.object);
-    for (name, said) in answer.names.iter().zip(&found.said) {
+    for (name, said) in answer.shown().into_iter().zip(&found.said) {
         let _ = writeln!(out, "    {name} {}", says(said));
     }
 }
@@ -101,6 +104,7 @@ fn claim(answer: &Answer) -> Value {
     }
     value!({
         "claim": answer.claim, "compared": compared, "kind": answer.kind, "verdict": verdict, "upTo": up_to,
+        "at": answer.at.as_ref().map(|at| value!({"place": at.place, "field": at.field})),
         "counterexample": counterexample, "undecided": open,
     })
 }
@@ -119,12 +123,13 @@ type Finding = (&'static str, &'static str, String, (String, Position));
 fn findings(answers: &[Answer]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for answer in answers {
-        let head = format!("{} {} ({})", answer.claim, answer.names.join(" "), answer.kind);
+        let head = format!("{} {} ({})", answer.claim, answer.shown().join(" "), answer.kind);
         match &answer.verdict {
             Verdict::Holds { .. } => {}
             Verdict::Refuted(found) => {
                 let Some(place) = answer.places.last() else { continue };
-                let text = format!("{head} does not hold for {}", found.object);
+                let at = answer.at.as_ref().map_or_else(String::new, |at| format!(" by {}", at.place));
+                let text = format!("{head} does not hold{at} for {}", found.object);
                 findings.push(("error", "refuted", text, place.clone()));
             }
             Verdict::Undecided(undecided) => {

@@ -4,3 +4,4 @@ mod agreement;
 mod share;
 mod solvers;
 mod table;
+mod upgrades;

@@ -9,9 +9,9 @@ use testing::{Need, skip};
 /// A solver by its program and arguments; it ends by itself after a while.
 pub(super) struct Program(&'static [&'static str]);
 
-pub(super) const Z3: &[&str] = &["z3", "-in", "-T:20"];
+pub(super) const Z3: &[&str] = &["z3", "-in", "-T:10"];
 pub(super) const CVC5: &[&str] =
-    &["cvc5", "--lang=smt2", "--incremental", "--strings-exp", "--tlimit-per=4000"];
+    &["cvc5", "--lang=smt2", "--incremental", "--strings-exp", "--tlimit-per=1500"];
 
 impl Program {
     /// Those that are installed; of the others it is said that they were not asked.

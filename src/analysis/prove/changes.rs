@@ -1,0 +1,365 @@
+//! What a schema refuses of objects that another one lets through: one condition for each keyword that differs.
+//!
+//! Both schemas are walked side by side. Where they are the same, nothing is refused anew: what was there was valid before, and a
+//! default is checked against its schema when the definition is registered.
+
+use admit_policy::schema::{AdditionalProperties, Annotations, Checks, ListType, Schema};
+use serde_json::Value;
+
+use super::Undecided;
+use super::document::{Form, NodeId, World};
+use super::term::{Sort, Term};
+use super::view::is_open;
+
+/// Something that is refused anew.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    /// Where it stands in the new definition: the keyword or rule.
+    pub(super) place: String,
+    /// The field of objects, without indices and keys.
+    pub(super) field: String,
+    /// The rule, if it is one.
+    pub(super) rule: Option<String>,
+    /// When it is refused; more often than that, where `guessed` says why.
+    pub(super) refused: Term,
+    pub(super) guessed: Option<String>,
+}
+
+/// Two nodes of schemas that stand for one node of the objects.
+#[derive(Clone, Copy)]
+pub(super) struct Pair<'p> {
+    pub(super) new: &'p Schema,
+    pub(super) old: Option<&'p Schema>,
+}
+
+impl<'p> Pair<'p> {
+    pub(super) fn property(self, name: &str) -> Option<Self> {
+        let old = self.old.and_then(|old| old.child(name));
+        self.new.properties.get(name).map(|new| Self { new, old })
+    }
+
+    pub(super) fn item(self) -> Option<Self> {
+        let old = self.old.and_then(|old| old.items.as_deref());
+        self.new.items.as_deref().map(|new| Self { new, old })
+    }
+
+    pub(super) fn entry(self) -> Option<Self> {
+        let old = self.old.and_then(|old| old.additional_schema());
+        self.new.additional_schema().map(|new| Self { new, old })
+    }
+
+    /// Whether they differ in nothing.
+    pub(super) fn is_same(self) -> bool {
+        self.old == Some(self.new)
+    }
+
+    /// Whether a value that is written as it was is surely seen to be unchanged: fields that are not declared are related to
+    /// nothing, and neither are items of map lists that share their keys.
+    pub(super) fn is_seen_unchanged(self) -> bool {
+        let Self { new, old } = self;
+        if is_open(new) || (new.schema_type.is_none() && !new.int_or_string) {
+            return false;
+        }
+        let is_keyed = new.list_type == Some(ListType::Map);
+        let was_keyed = |old: &Schema| old.list_type == new.list_type && old.list_map_keys == new.list_map_keys;
+        if is_keyed && !old.is_some_and(was_keyed) {
+            return false;
+        }
+        let mut below = new.properties.keys().filter_map(|name| self.property(name));
+        below.all(Self::is_seen_unchanged)
+            && self.item().is_none_or(Self::is_seen_unchanged)
+            && self.entry().is_none_or(Self::is_seen_unchanged)
+    }
+}
+
+/// The schema without rules and what only people read.
+pub(super) fn stripped(schema: &Schema) -> Schema {
+    let mut schema = schema.clone();
+    strip(&mut schema);
+    schema
+}
+
+fn strip(schema: &mut Schema) {
+    schema.rules.clear();
+    schema.annotations = Annotations::default();
+    schema.properties.values_mut().for_each(strip);
+    schema.items.as_deref_mut().into_iter().for_each(strip);
+    if let Some(AdditionalProperties::Schema(entry)) = &mut schema.additional_properties {
+        strip(entry);
+    }
+}
+
+/// Walks the object as the new schema sees it.
+pub(super) struct Judge<'w, 's> {
+    pub(super) world: &'w mut World<'s>,
+    pub(super) changes: Vec<Change>,
+    /// Only what is not seen to be as it was is judged.
+    pub(super) forgives: bool,
+}
+
+/// A node, where it stands and what its schemas are.
+struct Place<'p> {
+    node: NodeId,
+    pair: Pair<'p>,
+    schema: String,
+    field: String,
+}
+
+impl Judge<'_, '_> {
+    pub(super) fn whole(&mut self, node: NodeId, pair: Pair<'_>, schema: &str) -> Result<(), Undecided> {
+        self.below(&Place { node, pair, schema: schema.to_owned(), field: String::new() })
+    }
+
+    /// A part of an object that may have changed.
+    pub(super) fn part(
+        &mut self,
+        node: NodeId,
+        pair: Pair<'_>,
+        schema: String,
+        field: &str,
+    ) -> Result<(), Undecided> {
+        self.node(&Place { node, pair, schema, field: field.to_owned() })
+    }
+
+    fn refuse(&mut self, place: &Place<'_>, keyword: &str, field: String, refused: Term) {
+        if self.world.terms.known_bool(refused) == Some(false) {
+            return;
+        }
+        let place = format!("{}.{keyword}", place.schema);
+        self.changes.push(Change { place, field, rule: None, refused, guessed: None });
+    }
+
+    fn guess(&mut self, place: &Place<'_>, keyword: &str, when: Term, why: String) {
+        let unknown = self.world.terms.variable(Sort::Bool);
+        let refused = self.world.terms.and(&[when, unknown]);
+        if self.world.terms.known_bool(refused) == Some(false) {
+            return;
+        }
+        let (field, place) = (place.field.clone(), format!("{}.{keyword}", place.schema));
+        self.changes.push(Change { place, field, rule: None, refused, guessed: Some(why) });
+    }
+
+    fn node(&mut self, place: &Place<'_>) -> Result<(), Undecided> {
+        if place.pair.is_same() || (self.forgives && place.pair.is_seen_unchanged()) {
+            return Ok(());
+        }
+        self.below(place)
+    }
+
+    fn below(&mut self, place: &Place<'_>) -> Result<(), Undecided> {
+        self.world.check_size()?;
+        if place.pair.is_same() {
+            return Ok(());
+        }
+        let form = self.world.force(place.node)?;
+        let here = self.world.node(place.node)?.here;
+        if let Some(wrong) = self.world.mismatches.get(&place.node).copied() {
+            let wrong = self.world.terms.and(&[here, wrong]);
+            self.refuse(place, "type", place.field.clone(), wrong);
+        }
+        self.null(place)?;
+        self.keywords(place, &form, here)?;
+        self.required(place, here)?;
+        match form {
+            Form::Object(_) => {
+                for name in place.pair.new.properties.keys() {
+                    let (Some(pair), Some(node)) =
+                        (place.pair.property(name), self.world.property(place.node, name)?)
+                    else {
+                        continue;
+                    };
+                    let schema = format!("{}.properties[{name}]", place.schema);
+                    self.node(&Place { node, pair, schema, field: joined(&place.field, name) })?;
+                }
+            }
+            Form::List { items, .. } => {
+                let Some(pair) = place.pair.item() else { return Ok(()) };
+                for node in items {
+                    let schema = format!("{}.items", place.schema);
+                    self.node(&Place { node, pair, schema, field: format!("{}[]", place.field) })?;
+                }
+            }
+            Form::Map { entries, .. } => {
+                let Some(pair) = place.pair.entry() else { return Ok(()) };
+                for (_, node) in entries {
+                    let schema = format!("{}.additionalProperties", place.schema);
+                    self.node(&Place { node, pair, schema, field: format!("{}[]", place.field) })?;
+                }
+            }
+            Form::Bool(_) | Form::Int(_) | Form::Text(_) | Form::IntOrText { .. } | Form::Any => {}
+        }
+        Ok(())
+    }
+
+    /// Nulls that stay: those of items and entries, and those that no enumeration has.
+    fn null(&mut self, place: &Place<'_>) -> Result<(), Undecided> {
+        let node = self.world.node(place.node)?.clone();
+        if self.world.terms.known_bool(node.null) == Some(false) {
+            return Ok(());
+        }
+        let is_null = self.world.terms.and(&[node.present, node.null]);
+        if !place.pair.new.nullable {
+            self.guess(place, "nullable", is_null, "nulls among items".to_owned());
+        }
+        let members = &place.pair.new.checks.enumeration;
+        if members.iter().next().is_some() && !members.iter().any(Value::is_null) {
+            self.guess(place, "enum", is_null, "nulls in an enumeration".to_owned());
+        }
+        Ok(())
+    }
+
+    fn required(&mut self, place: &Place<'_>, here: Term) -> Result<(), Undecided> {
+        for name in &place.pair.new.checks.required {
+            let field = joined(&place.field, name);
+            match self.world.property(place.node, name)? {
+                Some(child) => {
+                    let present = self.world.node(child)?.present;
+                    let absent = self.world.terms.not(present);
+                    let refused = self.world.terms.and(&[here, absent]);
+                    self.refuse(place, "required", field, refused);
+                }
+                None => self.guess(place, "required", here, format!("`{name}`, which is not declared")),
+            }
+        }
+        Ok(())
+    }
+
+    fn keywords(&mut self, place: &Place<'_>, form: &Form, here: Term) -> Result<(), Undecided> {
+        let new = place.pair.new;
+        let none = Checks::default();
+        let old = place.pair.old.map_or(&none, |old| &*old.checks);
+        let is_scalar =
+            matches!(form, Form::Bool(_) | Form::Int(_) | Form::Text(_) | Form::IntOrText { .. } | Form::Any);
+        for (keyword, checks) in differing(&new.checks, old, is_scalar) {
+            let alone = Schema { schema_type: new.schema_type.clone(), checks: checks.into(), ..Schema::default() };
+            if matches!(form, Form::Any) {
+                self.guess(place, keyword, here, "bounds of what is not followed".to_owned());
+                continue;
+            }
+            if matches!((form, keyword), (Form::Object(_), "minProperties" | "maxProperties")) {
+                self.properties(place, keyword, &alone.checks, here)?;
+                continue;
+            }
+            if let (Form::Int(int), "format") = (form, keyword) {
+                self.short(place, *int, &alone, here);
+                continue;
+            }
+            for demand in self.world.demands(place.node, &alone)? {
+                match demand {
+                    Ok(holds) => {
+                        let broken = self.world.terms.not(holds);
+                        let refused = self.world.terms.and(&[here, broken]);
+                        self.refuse(place, keyword, place.field.clone(), refused);
+                    }
+                    Err(why) => self.guess(place, keyword, here, why),
+                }
+            }
+        }
+        self.duplicates(place, form, here)
+    }
+
+    fn properties(
+        &mut self,
+        place: &Place<'_>,
+        keyword: &str,
+        checks: &Checks,
+        here: Term,
+    ) -> Result<(), Undecided> {
+        let Some(count) = self.world.count_properties(place.node)? else {
+            self.guess(place, keyword, here, "a number of properties".to_owned());
+            return Ok(());
+        };
+        let terms = &mut self.world.terms;
+        let broken = match (checks.min_properties, checks.max_properties) {
+            (Some(least), _) => {
+                let least = terms.int(least);
+                terms.lt(count, least)
+            }
+            (None, Some(most)) => {
+                let most = terms.int(most);
+                terms.lt(most, count)
+            }
+            (None, None) => return Ok(()),
+        };
+        let refused = terms.and(&[here, broken]);
+        self.refuse(place, keyword, place.field.clone(), refused);
+        Ok(())
+    }
+
+    /// 32 bits.
+    fn short(&mut self, place: &Place<'_>, int: Term, schema: &Schema, here: Term) {
+        if schema.checks.format.as_deref() != Some("int32") {
+            return;
+        }
+        let terms = &mut self.world.terms;
+        let (least, most) = (terms.int(i64::from(i32::MIN)), terms.int(i64::from(i32::MAX)));
+        let (low, high) = (terms.lt(int, least), terms.lt(most, int));
+        let beyond = terms.or(&[low, high]);
+        let refused = terms.and(&[here, beyond]);
+        self.refuse(place, "format", place.field.clone(), refused);
+    }
+
+    /// Items that are there twice.
+    fn duplicates(&mut self, place: &Place<'_>, form: &Form, here: Term) -> Result<(), Undecided> {
+        let (Form::List { items, .. }, new) = (form, place.pair.new) else { return Ok(()) };
+        let is_as_it_was = place.pair.old.is_some_and(|old| {
+            let item = place.pair.item();
+            old.list_type == new.list_type
+                && old.list_map_keys == new.list_map_keys
+                && item.is_some_and(Pair::is_same)
+        });
+        if is_as_it_was || self.forgives {
+            return Ok(());
+        }
+        match self.world.distinct(new, items)? {
+            None => {}
+            Some(Ok(distinct)) => {
+                let broken = self.world.terms.not(distinct);
+                let refused = self.world.terms.and(&[here, broken]);
+                self.refuse(place, "x-kubernetes-list-type", format!("{}[]", place.field), refused);
+            }
+            Some(Err(why)) => self.guess(place, "x-kubernetes-list-type", here, why),
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn joined(field: &str, name: &str) -> String {
+    if field.is_empty() { name.to_owned() } else { format!("{field}.{name}") }
+}
+
+/// Each keyword that says other than it did, alone. Of scalars, what logical keywords say is the same where they are.
+fn differing(new: &Checks, old: &Checks, is_scalar: bool) -> Vec<(&'static str, Checks)> {
+    let mut found: Vec<(&'static str, Checks)> = Vec::new();
+    let mut add = |keyword, differs: bool, alone: Checks| {
+        if differs && alone != Checks::default() {
+            found.push((keyword, alone));
+        }
+    };
+    let none = Checks::default;
+    let same_least = (new.minimum, new.exclusive_minimum) == (old.minimum, old.exclusive_minimum);
+    let least = Checks { minimum: new.minimum, exclusive_minimum: new.exclusive_minimum, ..none() };
+    add("minimum", !same_least, least);
+    let same_most = (new.maximum, new.exclusive_maximum) == (old.maximum, old.exclusive_maximum);
+    let most = Checks { maximum: new.maximum, exclusive_maximum: new.exclusive_maximum, ..none() };
+    add("maximum", !same_most, most);
+    add("format", new.format != old.format, Checks { format: new.format.clone(), ..none() });
+    add("multipleOf", new.multiple_of != old.multiple_of, Checks { multiple_of: new.multiple_of, ..none() });
+    add("minLength", new.min_length != old.min_length, Checks { min_length: new.min_length, ..none() });
+    add("maxLength", new.max_length != old.max_length, Checks { max_length: new.max_length, ..none() });
+    add("pattern", new.pattern != old.pattern, Checks { pattern: new.pattern.clone(), ..none() });
+    add("minItems", new.min_items != old.min_items, Checks { min_items: new.min_items, ..none() });
+    add("maxItems", new.max_items != old.max_items, Checks { max_items: new.max_items, ..none() });
+    let few = Checks { min_properties: new.min_properties, ..none() };
+    add("minProperties", true, few);
+    let many = Checks { max_properties: new.max_properties, ..none() };
+    add("maxProperties", true, many);
+    let members = Checks { enumeration: new.enumeration.clone(), ..none() };
+    add("enum", !is_scalar || new.enumeration != old.enumeration, members);
+    let differs = |same: bool| !(is_scalar && same);
+    add("allOf", differs(new.all_of == old.all_of), Checks { all_of: new.all_of.clone(), ..none() });
+    add("anyOf", differs(new.any_of == old.any_of), Checks { any_of: new.any_of.clone(), ..none() });
+    add("oneOf", differs(new.one_of == old.one_of), Checks { one_of: new.one_of.clone(), ..none() });
+    add("not", differs(new.not == old.not), Checks { not: new.not.clone(), ..none() });
+    found
+}

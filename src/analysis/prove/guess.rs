@@ -1,0 +1,114 @@
+//! Truth values that are not followed, taken for anything that they may be.
+//!
+//! What is proved so holds, since it does whatever they are; an object that is found so is told only if the engine confirms it. The
+//! same expression about the same values has the same value each time.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use admit_cel::syntax::{Expr, ExprId};
+
+use super::Undecided;
+use super::document::World;
+use super::eval::Evaluator;
+use super::guesses::MOST_KNOWN;
+use super::term::{Sort, Term};
+
+/// How deep expressions are compared.
+const MOST_DEPTH: usize = 64;
+
+impl World<'_> {
+    /// Says which field is evaluated.
+    pub(super) fn evaluate_at(&mut self, side: usize, field: &str) {
+        self.guesses.at = (side, field.to_owned());
+    }
+}
+
+impl Evaluator<'_, '_, '_> {
+    /// Whether an expression is true, and whether it fails.
+    pub(super) fn truth_at(&mut self, id: ExprId) -> Result<(Term, Term), Undecided> {
+        match self.eval(id).and_then(|outcome| self.world.truth(&outcome)) {
+            Ok(truth) => Ok(truth),
+            Err(why) => self.guess(id, why),
+        }
+    }
+
+    /// Anything, in place of what is not followed.
+    pub(super) fn guess(&mut self, id: ExprId, why: Undecided) -> Result<(Term, Term), Undecided> {
+        self.world.check_size()?;
+        if !self.world.guesses.are_allowed {
+            return Err(why);
+        }
+        let key = self.key(id);
+        if let Some(key) = &key
+            && let Some(truth) = self.world.guesses.known.get(key)
+        {
+            return Ok(*truth);
+        }
+        let truth = (self.world.terms.variable(Sort::Bool), self.world.terms.variable(Sort::Bool));
+        let guesses = &mut self.world.guesses;
+        let why = why.of(guesses.at.0, &guesses.at.1);
+        if !guesses.made.contains(&why) {
+            guesses.made.push(why);
+        }
+        if let Some(key) = key.filter(|_| guesses.known.len() < MOST_KNOWN) {
+            guesses.known.insert(key, truth);
+        }
+        Ok(truth)
+    }
+
+    /// The expression, and what its names stand for; none where that is not known.
+    fn key(&self, id: ExprId) -> Option<String> {
+        let (mut text, mut names) = (String::new(), BTreeSet::new());
+        self.write(id, MOST_DEPTH, &mut text, &mut names)?;
+        for name in names {
+            if let Some(outcome) = self.named(&name) {
+                let _ = write!(text, "{name}={outcome:?};");
+            }
+        }
+        Some(text)
+    }
+
+    fn write(&self, id: ExprId, depth: usize, text: &mut String, names: &mut BTreeSet<Box<str>>) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        text.push('(');
+        let mut parts: Vec<ExprId> = Vec::new();
+        match self.ast.expr(id) {
+            Expr::Literal(literal) => text.push_str(&format!("{literal:?}")),
+            // Variables of policies are not told apart here.
+            Expr::Ident(name) if matches!(&**name, "variables" | "request" | "params" | "authorizer") => return None,
+            Expr::Ident(name) => {
+                text.push_str(name);
+                names.insert(name.clone());
+            }
+            Expr::Select { operand, field, test_only } => {
+                text.push_str(&format!("{field:?} {test_only}"));
+                parts.push(*operand);
+            }
+            Expr::Call { function, target, args } => {
+                text.push_str(&format!("{function:?} {}", target.is_some()));
+                parts.extend(target.iter().chain(args.iter()));
+            }
+            Expr::List { elements, optional } => {
+                text.push_str(&format!("{optional:?}"));
+                parts.extend(elements.iter());
+            }
+            Expr::Map(entries) => {
+                for entry in entries.iter() {
+                    text.push_str(if entry.optional { "?" } else { "!" });
+                    parts.extend([entry.key, entry.value]);
+                }
+            }
+            Expr::Struct { .. } => return None,
+            Expr::Comprehension(fold) => {
+                text.push_str(&format!("{:?} {:?} {:?}", fold.iter_var, fold.iter_var2, fold.accu_var));
+                parts.extend([fold.range, fold.accu_init, fold.condition, fold.step, fold.result]);
+            }
+        }
+        for part in parts {
+            self.write(part, depth, text, names)?;
+        }
+        text.push(')');
+        Some(())
+    }
+}

@@ -1,0 +1,73 @@
+//! What of a question a solver is asked: texts of which nothing but their own schema is known need no solver.
+
+use std::fmt::Write as _;
+
+use super::document::World;
+use super::literal::written_text;
+use super::model::{Given, Model};
+use super::term::{Term, Terms};
+
+/// What is asked of a solver: the assumptions that matter for the goals, and the texts that nothing else depends on.
+pub(super) struct Needed {
+    pub(super) assumed: Vec<Term>,
+    pub(super) texts: Model,
+}
+
+impl World<'_> {
+    /// Leaves out the texts of which nothing is known but what their own schema demands, and that is known to be possible.
+    pub(super) fn needed(&self, goals: &[Term]) -> Needed {
+        let in_goals = self.terms.variables_of(goals);
+        let mut open = vec![true; self.assumed.len()];
+        let occurrences: Vec<Vec<Term>> =
+            self.assumed.iter().map(|term| self.terms.variables_of(std::slice::from_ref(term))).collect();
+        let mut texts = Model::new();
+        for (variable, sample, own) in &self.own_texts {
+            let elsewhere = occurrences
+                .iter()
+                .enumerate()
+                .any(|(at, variables)| !own.contains(&at) && variables.contains(variable));
+            let says_more = occurrences
+                .get(own.clone())
+                .is_none_or(|own| own.iter().any(|variables| self.says_more(*variable, variables)));
+            if elsewhere || says_more || in_goals.contains(variable) {
+                continue;
+            }
+            open.get_mut(own.clone()).into_iter().flatten().for_each(|is_open| *is_open = false);
+            texts.insert(self.terms.name(*variable), Given::Text(sample.to_string()));
+        }
+        let assumed = self.assumed.iter().zip(open).filter(|(_, is_open)| *is_open);
+        Needed { assumed: assumed.map(|(term, _)| *term).collect(), texts }
+    }
+
+    /// Asks once more, of objects whose texts are those that were found without a solver: what schemas demand and is not followed
+    /// they satisfy.
+    pub(super) fn asked_of_samples(&self, roots: &[Term]) -> String {
+        if self.relaxed.is_empty() && self.guesses.made.is_empty() {
+            return String::new();
+        }
+        let variables = self.terms.variables_of(roots);
+        let mut script = String::from("(push 1)\n");
+        for (variable, sample, _) in self.own_texts.iter().filter(|(variable, ..)| variables.contains(variable)) {
+            let _ = writeln!(script, "(assert (= {} {}))", self.terms.name(*variable), written_text(sample));
+        }
+        script + &self.terms.asked(roots) + "(pop 1)\n"
+    }
+
+    /// Whether an assumption is about more than one text and whether it is there.
+    fn says_more(&self, variable: Term, variables: &[Term]) -> bool {
+        variables.iter().any(|other| {
+            *other != variable && (self.terms.is_text(*other) || self.terms.is_int(*other))
+        })
+    }
+}
+
+impl Terms {
+    /// Asks whether what was said can be, and for which values of the terms' variables.
+    pub(super) fn asked(&self, roots: &[Term]) -> String {
+        let names: Vec<String> = self.variables_of(roots).iter().map(|term| self.name(*term)).collect();
+        if names.is_empty() {
+            return "(check-sat)\n".to_owned();
+        }
+        format!("(check-sat)\n(get-value ({}))\n", names.join(" "))
+    }
+}

@@ -1,0 +1,356 @@
+//! The rules of a schema, each where it stands in objects that may be any.
+
+use std::rc::Rc;
+
+use admit_cel::syntax::Ast;
+use admit_policy::crd::rules::{RuleEnv, decl_type};
+use admit_policy::schema::{ListType, Rule, Schema};
+
+use super::changes::{Pair, joined, stripped};
+use super::document::{Form, NodeId, Origin, World};
+use super::eval::{Evaluator, Scope};
+use super::term::Term;
+use super::value::{Value, without_null};
+use super::{Undecided, undecided};
+
+/// The objects of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Objects {
+    pub(super) new: NodeId,
+    pub(super) old: Option<NodeId>,
+}
+
+/// Rules, and the objects that they are asked about.
+pub(super) struct Asked<'r> {
+    pub(super) schema: &'r Schema,
+    /// Where the schema stands in the document.
+    pub(super) place: &'r str,
+    pub(super) objects: Objects,
+    pub(super) side: usize,
+    pub(super) before: Option<Before<'r>>,
+}
+
+/// What rules are held against: of those that said the same before, nothing is asked.
+#[derive(Clone, Copy)]
+pub(super) struct Before<'r> {
+    pub(super) schema: &'r Schema,
+    /// Whether only rules that look back are asked of what is seen to be as it was.
+    pub(super) forgives: bool,
+    /// The one property of the object that may have changed.
+    pub(super) changed: Option<&'static str>,
+}
+
+/// What one rule says where it is asked.
+#[derive(Clone, Debug)]
+pub(super) struct Verdict {
+    pub(super) asked: Term,
+    pub(super) error: Term,
+    pub(super) holds: Term,
+    pub(super) place: PlaceOf,
+}
+
+/// Where a rule stands: in the document, and in objects.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct PlaceOf {
+    pub(super) document: String,
+    pub(super) object: String,
+    pub(super) rule: String,
+    pub(super) looks_back: bool,
+}
+
+impl Verdict {
+    pub(super) fn denied(&self, world: &mut World<'_>) -> Term {
+        let broken = world.terms.not(self.holds);
+        let wrong = world.terms.or(&[self.error, broken]);
+        world.terms.and(&[self.asked, wrong])
+    }
+}
+
+/// Rules that are not followed: why, and where they would be asked.
+pub(super) type Open = (Undecided, Option<(PlaceOf, Term)>);
+
+/// Where rules are asked: a node of the schema and the objects' nodes there.
+struct Place<'r> {
+    schema: &'r Schema,
+    before: Option<&'r Schema>,
+    /// The path of the schema.
+    path: String,
+    /// The field of objects, without indices and keys.
+    field: String,
+    is_root: bool,
+    /// Whether the value is written as it was, and whether that is seen.
+    is_same: bool,
+    is_seen: bool,
+    node: NodeId,
+    old: Old,
+}
+
+/// The old value that belongs to a node.
+#[derive(Clone, Copy)]
+enum Old {
+    None,
+    Node(NodeId),
+    /// There may be one, and it is not followed which.
+    Somewhere,
+}
+
+/// Whether there are rules below `allOf`, which servers run beside others.
+fn has_nested_rules(schema: &Schema) -> bool {
+    let has = |part: &Schema| part.has_rules() || has_nested_rules(part);
+    let below = schema.properties.values().chain(schema.items.as_deref()).chain(schema.additional_schema());
+    schema.checks.all_of.iter().any(has) || below.into_iter().any(has_nested_rules)
+}
+
+impl Asked<'_> {
+    /// What each rule says, and what of them is not followed.
+    pub(super) fn verdicts(&self, world: &mut World<'_>) -> (Vec<Verdict>, Vec<Open>) {
+        let old = self.objects.old.map_or(Old::None, Old::Node);
+        let place = Place {
+            schema: self.schema,
+            before: self.before.map(|before| before.schema),
+            path: self.place.to_owned(),
+            field: String::new(),
+            is_root: true,
+            is_same: false,
+            is_seen: false,
+            node: self.objects.new,
+            old,
+        };
+        let mut walk = Walk { world, verdicts: Vec::new(), undecided: Vec::new(), asked: self };
+        if has_nested_rules(self.schema) {
+            walk.undecided.push((undecided("rules below `allOf`").of(self.side, self.place), None));
+        }
+        if let Err(undecided) = walk.node(&place) {
+            walk.undecided.push((undecided.of(self.side, self.place), None));
+        }
+        (walk.verdicts, walk.undecided)
+    }
+}
+
+struct Walk<'w, 's, 'r> {
+    world: &'w mut World<'s>,
+    verdicts: Vec<Verdict>,
+    undecided: Vec<Open>,
+    asked: &'r Asked<'r>,
+}
+
+impl<'s, 'r> Walk<'_, 's, 'r> {
+    fn node(&mut self, place: &Place<'r>) -> Result<(), Undecided> {
+        let schema = place.schema;
+        if !schema.has_rules() {
+            return Ok(());
+        }
+        self.own_rules(place)?;
+        for (name, child) in schema.properties.iter().filter(|(_, child)| child.has_rules()) {
+            let path = format!("{}.properties[{name}]", place.path);
+            let Some(node) = self.world.property(place.node, name)? else {
+                return Err(undecided("rules of a field that is not followed").of(self.asked.side, &path));
+            };
+            let old = match place.old {
+                Old::Node(old) => self.world.property(old, name)?.map_or(Old::None, Old::Node),
+                other => other,
+            };
+            let before = place.before.and_then(|before| before.child(name));
+            let mut below = self.below(place, child, before, path, joined(&place.field, name));
+            if place.is_root {
+                let changed = self.asked.before.and_then(|before| before.changed);
+                below.is_same = changed != Some(&**name);
+                below.is_seen = below.is_same && Pair { new: child, old: before }.is_seen_unchanged();
+            }
+            self.node(&Place { node, old, ..below })?;
+        }
+        self.items(place)?;
+        self.entries(place)
+    }
+
+    fn below(
+        &self,
+        place: &Place<'r>,
+        schema: &'r Schema,
+        before: Option<&'r Schema>,
+        path: String,
+        field: String,
+    ) -> Place<'r> {
+        let is_seen =
+            place.is_seen || (place.is_same && Pair { new: schema, old: before }.is_seen_unchanged());
+        let (is_root, is_same) = (false, place.is_same);
+        Place { schema, before, path, field, is_root, is_same, is_seen, node: place.node, old: Old::None }
+    }
+
+    fn items(&mut self, place: &Place<'r>) -> Result<(), Undecided> {
+        let Some(child) = place.schema.items.as_deref().filter(|child| child.has_rules()) else {
+            return Ok(());
+        };
+        let path = format!("{}.items", place.path);
+        let Form::List { items, .. } = self.world.force(place.node)? else {
+            return Err(undecided("rules of a list that is not followed").of(self.asked.side, &path));
+        };
+        let before = place.before.and_then(|before| before.items.as_deref());
+        for node in items {
+            let old = match place.old {
+                // Items of other lists have no old ones.
+                Old::None => Old::None,
+                _ if place.schema.list_type != Some(ListType::Map) => Old::None,
+                Old::Somewhere => Old::Somewhere,
+                Old::Node(list) => self.old_item(place, list, node)?,
+            };
+            let below = self.below(place, child, before, path.clone(), format!("{}[]", place.field));
+            self.node(&Place { node, old, ..below })?;
+        }
+        Ok(())
+    }
+
+    /// The item of an old list that has the keys of a new one.
+    fn old_item(&mut self, place: &Place<'_>, list: NodeId, item: NodeId) -> Result<Old, Undecided> {
+        let Form::List { items, .. } = self.world.force(list)? else { return Ok(Old::Somewhere) };
+        let (mut sources, mut earlier) = (Vec::new(), Vec::new());
+        for old in items {
+            let Some(same) = self.world.same_keys_of(&place.schema.list_map_keys, item, old)? else {
+                return Ok(Old::Somewhere);
+            };
+            let before = self.world.terms.or(&earlier);
+            let is_first = self.world.terms.not(before);
+            let is_it = self.world.terms.and(&[same, is_first]);
+            if old == item && self.world.terms.known_bool(is_it) == Some(true) {
+                return Ok(Old::Node(old));
+            }
+            sources.push((is_it, Origin::Node(old)));
+            earlier.push(same);
+        }
+        self.one_of(list, sources)
+    }
+
+    fn one_of(&mut self, above: NodeId, sources: Vec<(Term, Origin<'s>)>) -> Result<Old, Undecided> {
+        let Some((_, Origin::Node(first))) = sources.first().copied() else { return Ok(Old::None) };
+        let (schema, here) = (self.world.node(first)?.schema, self.world.node(above)?.here);
+        Ok(Old::Node(self.world.made(schema, here, sources.into(), false)?))
+    }
+
+    fn entries(&mut self, place: &Place<'r>) -> Result<(), Undecided> {
+        let Some(child) = place.schema.additional_schema().filter(|child| child.has_rules()) else {
+            return Ok(());
+        };
+        let path = format!("{}.additionalProperties", place.path);
+        let Form::Map { entries, .. } = self.world.force(place.node)? else {
+            return Err(undecided("rules of a map that is not followed").of(self.asked.side, &path));
+        };
+        let before = place.before.and_then(|before| before.additional_schema());
+        for (key, node) in entries {
+            let old = match place.old {
+                Old::Node(map) if map == place.node => Old::Node(node),
+                Old::Node(map) => self.old_entry(map, key)?,
+                other => other,
+            };
+            let below = self.below(place, child, before, path.clone(), format!("{}[]", place.field));
+            self.node(&Place { node, old, ..below })?;
+        }
+        Ok(())
+    }
+
+    fn old_entry(&mut self, map: NodeId, key: Term) -> Result<Old, Undecided> {
+        let Form::Map { entries, .. } = self.world.force(map)? else { return Ok(Old::Somewhere) };
+        let mut sources = Vec::new();
+        for (old_key, old) in entries {
+            let present = self.world.node(old)?.present;
+            let same = self.world.terms.eq(old_key, key);
+            sources.push((self.world.terms.and(&[present, same]), Origin::Node(old)));
+        }
+        self.one_of(map, sources)
+    }
+
+    fn own_rules(&mut self, place: &Place<'r>) -> Result<(), Undecided> {
+        if place.schema.rules.is_empty() {
+            return Ok(());
+        }
+        let side = self.asked.side;
+        let is_resource = place.is_root || place.schema.embedded_resource;
+        let Some(decl) = decl_type(place.schema, is_resource) else {
+            return Err(undecided("rules of untyped data").of(side, &place.path));
+        };
+        let env = RuleEnv::new(&decl);
+        let was = place.before.filter(|before| stripped(before) == stripped(place.schema));
+        for (at, rule) in place.schema.rules.iter().enumerate() {
+            let document = if place.path.starts_with("--") {
+                place.path.clone()
+            } else {
+                format!("{}.x-kubernetes-validations[{at}].rule", place.path)
+            };
+            let said_before = was.is_some_and(|was| was.rules.iter().any(|known| says_the_same(known, rule)));
+            if rule.rule.trim().is_empty() || said_before {
+                continue;
+            }
+            let here = self.world.node(place.node)?.here;
+            let object = place.field.clone();
+            let mut place_of = PlaceOf { document, object, rule: rule.rule.clone(), looks_back: false };
+            let checked = match env.checked(rule) {
+                Ok(checked) => checked,
+                Err(error) => {
+                    let undecided = undecided(error.to_string()).of(side, &place_of.document);
+                    self.undecided.push((undecided, Some((place_of, here))));
+                    continue;
+                }
+            };
+            place_of.looks_back = checked.uses_variable("oldSelf");
+            let forgives = self.asked.before.is_some_and(|before| before.forgives);
+            if forgives && place.is_seen && !place_of.looks_back {
+                continue;
+            }
+            let is_optional = rule.optional_old_self == Some(true);
+            match self.rule(place, checked.ast(), &place_of, is_optional) {
+                Ok(Some(verdict)) => self.verdicts.push(verdict),
+                Ok(None) => {}
+                Err(undecided) => {
+                    let undecided = undecided.of(side, &place_of.document);
+                    self.undecided.push((undecided, Some((place_of, here))));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn rule(
+        &mut self,
+        place: &Place<'_>,
+        ast: &Ast,
+        place_of: &PlaceOf,
+        is_optional: bool,
+    ) -> Result<Option<Verdict>, Undecided> {
+        let mut asked = self.world.node(place.node)?.here;
+        let mut scope = Scope::default();
+        let (own, null) = (self.world.value_of(place.node)?, self.world.node(place.node)?.null);
+        let own = self.world.good(without_null(own, null));
+        scope.globals.insert("self", own);
+        if place_of.looks_back {
+            let old = match place.old {
+                Old::Somewhere => return Err(undecided("`oldSelf` of an item that is found by its key")),
+                Old::None if !is_optional => return Ok(None),
+                Old::None => (self.world.terms.bool(false), Value::Null),
+                Old::Node(old) => {
+                    let value = self.world.value_of(old)?;
+                    let node = self.world.node(old)?.clone();
+                    (node.here, without_null(value, node.null))
+                }
+            };
+            let (there, value) = old;
+            let value = if is_optional {
+                Value::Optional(there, Rc::new(value))
+            } else {
+                asked = self.world.terms.and(&[asked, there]);
+                value
+            };
+            let value = self.world.good(value);
+            scope.globals.insert("oldSelf", value);
+        }
+        if self.world.terms.known_bool(asked) == Some(false) {
+            return Ok(None);
+        }
+        self.world.evaluate_at(self.asked.side, &place_of.document);
+        let (error, holds) = Evaluator::new(self.world, &scope, ast).run()?;
+        Ok(Some(Verdict { asked, error, holds, place: place_of.clone() }))
+    }
+}
+
+/// Whether two rules are refused for the same values.
+fn says_the_same(one: &Rule, other: &Rule) -> bool {
+    one.rule == other.rule && (one.optional_old_self == Some(true)) == (other.optional_old_self == Some(true))
+}

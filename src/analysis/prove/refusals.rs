@@ -1,0 +1,325 @@
+//! One step of an upgrade: what is written, as both definitions see it, and each keyword and rule that may refuse it anew.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use admit_policy::crd::CompiledCrd;
+use admit_policy::schema::Schema;
+
+use super::changes::{Change, Judge, Pair, stripped};
+use super::document::{NodeId, Origin, World};
+use super::model::{self, Model, Sat};
+use super::needed::Needed;
+use super::placed::{Asked, Before, Objects};
+use super::roots::{DEPTH, root};
+use super::shrink::Request;
+use super::side::kind_of;
+use super::term::{Sort, Term};
+use super::whole::whole;
+use super::written::{Step, Trial};
+use super::{Counterexample, Solver, SolverError, Undecided, undecided};
+
+/// What is known of one step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Keywords and rules of the new definition that refuse what the old one lets through.
+    pub breaks: Vec<Break>,
+    /// Those of which it is not known.
+    pub undecided: Vec<Undecided>,
+    /// With neither: it holds for objects whose lists and maps have no more items.
+    pub up_to: Option<usize>,
+}
+
+/// One reason why something is refused that was not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Break {
+    /// The keyword or rule in the new definition.
+    pub place: String,
+    /// The field of objects, without indices and keys.
+    pub field: String,
+    /// A request that shows it: what is written and what stands, and what both definitions say.
+    pub found: Counterexample,
+}
+
+/// The schemas of one version, as objects are seen through them.
+pub(super) struct Seen {
+    typed: Schema,
+    rules: Schema,
+    place: String,
+    has_status: bool,
+}
+
+impl Seen {
+    pub(super) fn of(crd: &CompiledCrd, version: &str) -> Option<Self> {
+        let definition = crd.definition();
+        let at = definition.versions.iter().position(|known| known.name == version)?;
+        let known = definition.versions.get(at)?;
+        let rules = known.schema.as_deref().cloned().unwrap_or_default();
+        let (kind, is_namespaced) = kind_of(definition, version);
+        let typed = stripped(&whole(&rules, &kind, is_namespaced, false));
+        let place = format!("spec.versions[{at}].schema.openAPIV3Schema");
+        Some(Self { typed, rules, place, has_status: known.status_subresource })
+    }
+}
+
+/// What may be refused anew, and the objects of which it is.
+pub(super) struct Question<'s> {
+    world: World<'s>,
+    /// What is written, as it is told: the object, and for a status the stored one.
+    roots: (NodeId, Option<NodeId>),
+    changes: Vec<Change>,
+    /// What the old definition asks and is not followed.
+    left_out: BTreeSet<String>,
+}
+
+impl<'s> Question<'s> {
+    pub(super) fn new(mut world: World<'s>, old: &'s Seen, new: &'s Seen, step: Step) -> Result<Self, Undecided> {
+        world.tells_defaults = step == Step::Create;
+        world.guesses.are_allowed = true;
+        let stored = root(&mut world, &old.typed)?;
+        let body = if step == Step::Status { Some(root(&mut world, &old.typed)?) } else { None };
+        // As the old definition sees the update of a status: all but the status is what it was.
+        let yes = world.terms.bool(true);
+        let read = |world: &mut World<'s>, of: NodeId, schema: &'s Schema| {
+            let made = world.made(schema, yes, vec![(yes, Origin::Node(of))].into(), false)?;
+            if let Some(metadata) = world.property(made, "metadata")? {
+                world.mark_metadata(metadata);
+            }
+            Ok::<NodeId, Undecided>(made)
+        };
+        let before = read(&mut world, stored, &new.typed)?;
+        let (written_old, written) = match body {
+            None => (stored, before),
+            Some(body) => {
+                let made = world.made(&old.typed, yes, vec![(yes, Origin::Node(stored))].into(), false)?;
+                world.replaced = Some((made, "status", body));
+                (made, read(&mut world, made, &new.typed)?)
+            }
+        };
+        if step == Step::Create && old.has_status {
+            world.forget(stored, "status")?;
+        }
+        let mut changes = judged(&mut world, written, old, new, step)?;
+        let old_object = (step != Step::Create).then_some(before);
+        let objects = Objects { new: written, old: old_object };
+        let changed = (step == Step::Status).then_some("status");
+        let compared =
+            Before { schema: &old.rules, forgives: step != Step::Create, changed };
+        let asked =
+            Asked { schema: &new.rules, place: &new.place, objects, side: 1, before: Some(compared) };
+        add_rules(&mut world, &asked, &mut changes)?;
+        let mut left_out = BTreeSet::new();
+        if !changes.is_empty() {
+            let alone = Objects { new: stored, old: None };
+            assume_rules(&mut world, old, alone, false, &mut left_out);
+            if step != Step::Create {
+                let objects = Objects { new: written_old, old: Some(stored) };
+                assume_rules(&mut world, old, objects, true, &mut left_out);
+            }
+            world.complete(stored, DEPTH)?;
+            if let Some(body) = body {
+                world.complete(body, DEPTH)?;
+            }
+        }
+        let roots = match body {
+            Some(body) => (body, Some(stored)),
+            None => (stored, None),
+        };
+        Ok(Self { world, roots, changes, left_out })
+    }
+
+    pub(super) fn asked(
+        mut self,
+        trial: &Trial<'_>,
+        same_paths: bool,
+        solver: &mut dyn Solver,
+        over: &dyn Fn() -> bool,
+    ) -> Report {
+        let mut report = Report::default();
+        if !same_paths {
+            report.undecided.push(undecided("paths of the scale subresource that differ").of(1, "spec.versions"));
+        }
+        self.changes = merged(&mut self.world, std::mem::take(&mut self.changes));
+        if self.changes.is_empty() {
+            return report;
+        }
+        let (script, texts) = self.script();
+        let answers = match solver.ask(&script) {
+            Ok(text) => model::answers(&text),
+            Err(SolverError::TimedOut) => {
+                report.undecided.push(undecided(SolverError::TimedOut.to_string()));
+                return report;
+            }
+            Err(SolverError::Broken(why)) => {
+                report.undecided.push(undecided(why));
+                return report;
+            }
+        };
+        // Of each change it is asked whether there is such an object, and one that breaks nothing else.
+        let mut answers = answers.chunks(if self.changes.len() > 1 { 2 } else { 1 });
+        let mut is_refuted = false;
+        for change in &self.changes {
+            let answer = answers.next().unwrap_or_default();
+            if answer.first() == Some(&Sat::No) {
+                is_refuted = true;
+                continue;
+            }
+            let mut found = None;
+            for answer in answer.iter().rev() {
+                let Sat::Yes(model) = answer else { continue };
+                let mut model = model.clone();
+                model.extend(texts.clone());
+                found = self.request(&model).and_then(|request| trial.smallest(change, request, over));
+                if found.is_some() {
+                    break;
+                }
+            }
+            match found {
+                Some(found) => report.breaks.push(Break {
+                    place: change.place.clone(),
+                    field: change.field.clone(),
+                    found,
+                }),
+                None => report.undecided.push(self.why(change, answer).of(1, &change.place)),
+            }
+        }
+        let is_bounded = is_refuted && self.world.is_bounded;
+        report.up_to = is_bounded.then_some(self.world.items);
+        report
+    }
+
+    /// Why it is not known whether something is refused anew.
+    fn why(&self, change: &Change, answer: &[Sat]) -> Undecided {
+        if !answer.iter().any(|answer| matches!(answer, Sat::Yes(_))) {
+            return undecided("the solver gave up");
+        }
+        if let Some(why) = &change.guessed {
+            return undecided(why.clone());
+        }
+        let guessed = self.world.guesses.made.iter().map(|one| one.what.as_str());
+        let left_out: BTreeSet<&str> =
+            self.left_out.iter().chain(&self.world.relaxed).map(String::as_str).chain(guessed).collect();
+        if left_out.is_empty() {
+            return undecided("the solver found an object of which the engine says otherwise");
+        }
+        let left_out: Vec<&str> = left_out.into_iter().collect();
+        undecided(format!("what is demanded and is not followed: {}", left_out.join(", ")))
+    }
+
+    fn request(&self, model: &Model) -> Option<Request> {
+        let object = self.world.object(self.roots.0, model).ok()?;
+        let stored = match self.roots.1 {
+            Some(stored) => Some(self.world.object(stored, model).ok()?),
+            None => None,
+        };
+        Some((object, stored))
+    }
+
+    /// For each change: whether there is such an object, and whether there is one that nothing else is refused of.
+    fn script(&self) -> (String, Model) {
+        let terms = &self.world.terms;
+        let goals: Vec<Term> = self.changes.iter().map(|change| change.refused).collect();
+        let Needed { assumed, texts } = self.world.needed(&goals);
+        let roots: Vec<Term> = assumed.iter().chain(&goals).copied().collect();
+        let mut script = String::from("(set-option :produce-models true)\n(set-logic ALL)\n");
+        terms.write(&roots, &mut script);
+        for assumed in &assumed {
+            let _ = writeln!(script, "(assert {})", terms.name(*assumed));
+        }
+        let ask = terms.asked(&roots);
+        for goal in &goals {
+            let _ = write!(script, "(push 1)\n(assert {})\n{ask}", terms.name(*goal));
+            for other in goals.iter().filter(|other| *other != goal) {
+                let _ = writeln!(script, "(assert (not {}))", terms.name(*other));
+            }
+            let again = if goals.len() > 1 { &ask } else { "" };
+            let _ = write!(script, "{again}(pop 1)\n");
+        }
+        (script, texts)
+    }
+}
+
+/// The keywords that may refuse something anew.
+fn judged(
+    world: &mut World<'_>,
+    written: NodeId,
+    old: &Seen,
+    new: &Seen,
+    step: Step,
+) -> Result<Vec<Change>, Undecided> {
+    let pair = Pair { new: &new.typed, old: Some(&old.typed) };
+    let mut judge = Judge { world, changes: Vec::new(), forgives: step == Step::Update };
+    if step != Step::Status {
+        judge.whole(written, pair, &new.place)?;
+        return Ok(judge.changes);
+    }
+    // The schema of the status alone is asked when a status is written.
+    let (Some(pair), Some(node)) = (pair.property("status"), judge.world.property(written, "status")?) else {
+        return Ok(Vec::new());
+    };
+    judge.part(node, pair, format!("{}.properties[status]", new.place), "status")?;
+    Ok(judge.changes)
+}
+
+/// The rules that may.
+fn add_rules(
+    world: &mut World<'_>,
+    asked: &Asked<'_>,
+    changes: &mut Vec<Change>,
+) -> Result<(), Undecided> {
+    let (verdicts, open) = asked.verdicts(world);
+    for verdict in verdicts {
+        let refused = verdict.denied(world);
+        if world.terms.known_bool(refused) == Some(false) {
+            continue;
+        }
+        let place = verdict.place;
+        let rule = Some(place.rule);
+        changes.push(Change { place: place.document, field: place.object, rule, refused, guessed: None });
+    }
+    for (why, place) in open {
+        // Nothing is known of where it would be asked.
+        let Some((place, here)) = place else { return Err(why) };
+        let unknown = world.terms.variable(Sort::Bool);
+        let refused = world.terms.and(&[here, unknown]);
+        let rule = Some(place.rule);
+        let guessed = Some(why.what);
+        changes.push(Change { place: place.document, field: place.object, rule, refused, guessed });
+    }
+    Ok(())
+}
+
+/// What the old rules let through is assumed, as far as it is followed: what is left out lets in more objects.
+fn assume_rules(
+    world: &mut World<'_>,
+    old: &Seen,
+    objects: Objects,
+    only_back: bool,
+    left_out: &mut BTreeSet<String>,
+) {
+    let asked = Asked { schema: &old.rules, place: &old.place, objects, side: 0, before: None };
+    let (verdicts, open) = asked.verdicts(world);
+    for verdict in verdicts.iter().filter(|verdict| !only_back || verdict.place.looks_back) {
+        let denied = verdict.denied(world);
+        let admitted = world.terms.not(denied);
+        world.assumed.push(admitted);
+    }
+    left_out.extend(open.into_iter().map(|(undecided, _)| undecided.what));
+}
+
+/// One change for each place: items and entries have the same.
+fn merged(world: &mut World<'_>, changes: Vec<Change>) -> Vec<Change> {
+    let mut found: Vec<Change> = Vec::new();
+    for change in changes {
+        match found.iter_mut().find(|known| known.place == change.place && known.field == change.field) {
+            Some(known) => {
+                known.refused = world.terms.or(&[known.refused, change.refused]);
+                known.guessed = known.guessed.take().or(change.guessed);
+            }
+            None => found.push(change),
+        }
+    }
+    found.retain(|change| world.terms.known_bool(change.refused) != Some(false));
+    found
+}
+

@@ -1,0 +1,87 @@
+//! A text that a schema allows, without a solver: of most texts nothing else is asked, and solvers are slow at finding one.
+
+use admit_cel::PatternPart;
+use admit_policy::schema::{self, Schema};
+use admit_policy::{Pace, Path};
+use serde_json::Value;
+
+use super::regular::is_expressible;
+
+/// Longest text that is made.
+const MOST: usize = 4_096;
+/// Depth of patterns.
+const MOST_DEPTH: usize = 64;
+
+/// A text that is valid for the schema, if one is found.
+pub(super) fn text(schema: &Schema) -> Option<String> {
+    let checks = &schema.checks;
+    let mut candidates: Vec<String> =
+        checks.enumeration.iter().filter_map(Value::as_str).take(1).map(str::to_owned).collect();
+    let least = usize::try_from(checks.min_length.unwrap_or(0)).unwrap_or(0);
+    if least <= MOST {
+        candidates.extend([String::new(), "a".to_owned(), "a".repeat(least)]);
+        candidates.extend(checks.format.as_deref().and_then(of_format).map(str::to_owned));
+        if let Some(pattern) = &checks.pattern
+            && let Ok(part) = PatternPart::of(pattern.text())
+        {
+            let mut shortest = String::new();
+            if shortest_of(&part, MOST_DEPTH, &mut shortest).is_some() {
+                let missing = least.saturating_sub(shortest.chars().count());
+                candidates.extend([shortest.clone(), shortest + &"a".repeat(missing)]);
+            }
+        }
+    }
+    let pace = Pace::new(None);
+    candidates.into_iter().filter(|text| is_expressible(text)).find(|text| {
+        let value = Value::String(text.clone());
+        schema::validate(&value, schema, None, &Path::Nil, &pace).is_empty()
+    })
+}
+
+/// A text of a format.
+fn of_format(format: &str) -> Option<&'static str> {
+    Some(match format {
+        "date-time" | "datetime" => "2000-01-01T00:00:00Z",
+        "date" => "2000-01-01",
+        "duration" => "1s",
+        "ipv4" | "ip" => "10.0.0.1",
+        "ipv6" => "::1",
+        "cidr" => "10.0.0.0/8",
+        "mac" => "00:00:00:00:00:00",
+        "uri" => "http://a",
+        "email" => "a@a.aa",
+        "uuid" | "uuid4" => "00000000-0000-4000-8000-000000000000",
+        "uuid3" => "00000000-0000-3000-8000-000000000000",
+        "uuid5" => "00000000-0000-5000-8000-000000000000",
+        _ => return None,
+    })
+}
+
+/// Appends the shortest text that a part matches, or one that is nearly so; none where it is too long.
+fn shortest_of(part: &PatternPart, depth: usize, text: &mut String) -> Option<()> {
+    let depth = depth.checked_sub(1)?;
+    match part {
+        PatternPart::Empty | PatternPart::Start | PatternPart::End | PatternPart::Around => {}
+        PatternPart::Text(own) => text.push_str(own),
+        PatternPart::OneOf(ranges) => {
+            let has = |c: char| ranges.iter().any(|(first, last)| (*first..=*last).contains(&c));
+            let usual = ['a', 'A', '0', '1'].into_iter().find(|c| has(*c));
+            text.push(usual.or_else(|| ranges.first().map(|(first, _)| *first))?);
+        }
+        PatternPart::Concat(parts) => {
+            for part in parts {
+                shortest_of(part, depth, text)?;
+            }
+        }
+        PatternPart::Either(parts) => shortest_of(parts.first()?, depth, text)?,
+        PatternPart::Repeat { least, part, .. } => {
+            for _ in 0..*least {
+                shortest_of(part, depth, text)?;
+                if text.len() > MOST {
+                    return None;
+                }
+            }
+        }
+    }
+    (text.len() <= MOST).then_some(())
+}

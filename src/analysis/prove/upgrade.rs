@@ -1,0 +1,148 @@
+//! Two versions of a definition: whether what the old one lets through the new one does, for all objects.
+//!
+//! ```text
+//! what is written ──old schema──► what the old one stores ──new schema──► what the new one reads ──► keywords and rules that differ
+//!                     defaults                             pruning, defaults                          each asked about alone
+//! ```
+//!
+//! Questions are about documents that the old definition takes as they are: with nothing in them that it would drop. An update is
+//! of what is stored, in the version in which it was stored.
+
+use std::sync::Arc;
+
+use admit_policy::crd::{CompiledCrd, CrdVersion};
+use serde_json::Value as Json;
+
+use super::document::World;
+use super::refusals::{Question, Report, Seen};
+use super::side::{SideError, compiled};
+use super::view::View;
+use super::written::{Step, Trial};
+use super::{Solver, undecided};
+
+/// A version of a definition, old and new.
+///
+/// ```
+/// use admit_analysis::prove::{Solver, SolverError, Step, Upgrade};
+/// use serde_json::json;
+///
+/// let definition = |modes: &[&str]| {
+///     json!({
+///         "apiVersion": "apiextensions.k8s.io/v1",
+///         "kind": "CustomResourceDefinition",
+///         "metadata": {"name": "cats.example.com"},
+///         "spec": {
+///             "group": "example.com",
+///             "names": {"plural": "cats", "singular": "cat", "kind": "Cat"},
+///             "scope": "Cluster",
+///             "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+///                 "type": "object",
+///                 "properties": {"mood": {"type": "string", "enum": modes}},
+///             }}}],
+///         },
+///     })
+/// };
+/// let upgrade = Upgrade::new(&definition(&["good", "bad"]), &definition(&["good", "bad", "odd"]))?;
+/// assert_eq!((upgrade.versions(), upgrade.removed()), (vec!["v1".to_owned()], vec![]));
+///
+/// /// What a solver says of a question that it refutes.
+/// struct Refutes;
+/// impl Solver for Refutes {
+///     fn ask(&mut self, _: &str) -> Result<String, SolverError> {
+///         Ok("unsat\nunsat\n".to_owned())
+///     }
+/// }
+/// let report = upgrade.decide("v1", Step::Create, 3, &mut Refutes, &|| false);
+/// assert!(report.breaks.is_empty() && report.undecided.is_empty());
+/// # Ok::<(), admit_analysis::prove::SideError>(())
+/// ```
+#[derive(Debug)]
+pub struct Upgrade {
+    old: Arc<CompiledCrd>,
+    new: Arc<CompiledCrd>,
+}
+
+impl Upgrade {
+    /// Reads both definitions.
+    ///
+    /// # Errors
+    /// When a server does not take one of them, or does not let the new one replace the old one.
+    pub fn new(old: &Json, new: &Json) -> Result<Self, SideError> {
+        let replacing = CompiledCrd::compile_update(new, old).map_err(|errors| {
+            let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            SideError(told.join("; "))
+        })?;
+        Ok(Self { old: Arc::new(compiled(old)?), new: Arc::new(replacing) })
+    }
+
+    /// Of definitions of which neither replaces the other.
+    pub(super) const fn of(old: Arc<CompiledCrd>, new: Arc<CompiledCrd>) -> Self {
+        Self { old, new }
+    }
+
+    /// The versions that both serve.
+    #[must_use]
+    pub fn versions(&self) -> Vec<String> {
+        let is_served = |name: &str| self.new.definition().version(name).is_some_and(|version| version.served);
+        self.served().filter(|name| is_served(name)).collect()
+    }
+
+    /// The versions that only the old one serves.
+    #[must_use]
+    pub fn removed(&self) -> Vec<String> {
+        let kept = self.versions();
+        self.served().filter(|name| !kept.contains(name)).collect()
+    }
+
+    fn served(&self) -> impl Iterator<Item = String> {
+        self.old.definition().versions.iter().filter(|version| version.served).map(|version| version.name.clone())
+    }
+
+    /// The steps that there are in a version: there may be no status of its own.
+    #[must_use]
+    pub fn steps(&self, version: &str) -> Vec<Step> {
+        let has_status = |crd: &CompiledCrd| {
+            crd.definition().version(version).is_some_and(|version| version.status_subresource)
+        };
+        let mut steps = vec![Step::Create, Step::Update];
+        steps.extend((has_status(&self.old) && has_status(&self.new)).then_some(Step::Status));
+        steps
+    }
+
+    /// What of the new definition breaks a step in a version that both serve.
+    #[must_use]
+    pub fn decide(
+        &self,
+        version: &str,
+        step: Step,
+        items: usize,
+        solver: &mut dyn Solver,
+        over: &dyn Fn() -> bool,
+    ) -> Report {
+        let open = |undecided| Report { undecided: vec![undecided], ..Report::default() };
+        let (Some(old), Some(new)) = (Seen::of(&self.old, version), Seen::of(&self.new, version)) else {
+            return open(undecided(format!("there is no version {version} in both")));
+        };
+        let versions = self.old.version(version).zip(self.new.version(version));
+        let Some((old_version, new_version)) = versions else {
+            return open(undecided(format!("there is no version {version} in both")));
+        };
+        let trial =
+            Trial { old: &self.old, new: &self.new, versions: (old_version, new_version), step };
+        let world = World::new(items, View::Typed);
+        match Question::new(world, &old, &new, step) {
+            Ok(question) => question.asked(&trial, same_paths(old_version, new_version), solver, over),
+            Err(undecided) => open(undecided),
+        }
+    }
+}
+
+/// Paths that the scale subresource reads, where they differ: these checks are not followed.
+fn same_paths(old: &CrdVersion, new: &CrdVersion) -> bool {
+    let paths = |version: &CrdVersion| {
+        version.scale().map(|scale| {
+            (scale.spec_replicas.clone(), scale.status_replicas.clone(), scale.label_selector.clone())
+        })
+    };
+    new.scale().is_none() || paths(old) == paths(new)
+}

@@ -1,0 +1,222 @@
+//! What the server makes of a request under two definitions: objects are only told where the engine refuses with the new one what it
+//! lets through with the old one.
+
+use std::sync::Arc;
+
+use admit_policy::crd::{CompiledCrd, CrdVersion, Scope, ValidateOptions, Write, Written};
+use admit_policy::schema::{Malformed, Schema};
+use admit_policy::EvalOptions;
+use serde_json::{Value as Json, json};
+
+use super::changes::Change;
+use super::shrink::{Request, Shrinks, shrunk};
+use super::side::is_name;
+use super::view::is_open;
+use super::{Counterexample, Said};
+
+/// What is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Step {
+    /// An object that is not there yet.
+    Create,
+    /// What is stored, as it is read; its labels alone may differ.
+    Update,
+    /// The status of what is stored.
+    Status,
+}
+
+/// The name of a field that is seldom declared.
+const UNDECLARED: &str = "undeclared";
+
+/// The field that is refused, and the words.
+type Refusal = (String, String);
+
+fn refusals(found: Written) -> Vec<Refusal> {
+    found.errors.into_iter().map(|error| (error.field.clone(), error.to_string())).collect()
+}
+
+/// Both definitions, and what is written.
+pub(super) struct Trial<'a> {
+    pub(super) old: &'a CompiledCrd,
+    pub(super) new: &'a CompiledCrd,
+    pub(super) versions: (&'a Arc<CrdVersion>, &'a Arc<CrdVersion>),
+    pub(super) step: Step,
+}
+
+/// A request that breaks a step.
+struct Broken {
+    request: Request,
+    found: Counterexample,
+}
+
+impl Shrinks for Broken {
+    fn request(&self) -> Request {
+        self.request.clone()
+    }
+}
+
+impl Trial<'_> {
+    /// The smallest request that shows a change, from one that a solver thought of.
+    pub(super) fn smallest(
+        &self,
+        change: &Change,
+        request: Request,
+        over: &dyn Fn() -> bool,
+    ) -> Option<Counterexample> {
+        let confirm = |request: &Request| self.broken(request, change);
+        let mut first = confirm(&request);
+        if first.is_none() && self.step == Step::Update {
+            // The server forgives what it sees unchanged; fields that nobody declared, and labels, keep it from seeing that.
+            let mut labelled = request.0;
+            labelled.get_mut("metadata")?.as_object_mut()?.insert("labels".to_owned(), json!({"a": "a"}));
+            let mut extended = labelled.clone();
+            extend(&mut extended, self.versions.0.schema());
+            first = confirm(&(labelled, None)).or_else(|| confirm(&(extended, None)));
+        }
+        Some(shrunk(first?, confirm, over).found)
+    }
+
+    fn broken(&self, request: &Request, change: &Change) -> Option<Broken> {
+        let (written, before, errors) = match self.step {
+            Step::Create => self.created(&request.0)?,
+            Step::Update => self.updated(&request.0)?,
+            Step::Status => self.status(&request.0, request.1.as_ref()?)?,
+        };
+        let shows = |(field, text): &Refusal| match &change.rule {
+            Some(rule) => text.contains(rule.trim()) || is_below(field, &change.field),
+            None => is_below(field, &change.field),
+        };
+        if !errors.iter().any(shows) {
+            return None;
+        }
+        let messages = errors.into_iter().map(|(_, text)| text).collect();
+        let refused = Said { denied: true, failed: false, messages };
+        let said = vec![Said::default(), refused];
+        let found = Counterexample { object: written, old_object: before, said };
+        Some(Broken { request: request.clone(), found })
+    }
+
+    fn write<'w>(crd: &'w CompiledCrd, version: &'w CrdVersion, old: Option<&'w Json>, status: bool) -> Write<'w> {
+        Write { crd, version, old, status, eval: EvalOptions::default() }
+    }
+
+    fn created(&self, written: &Json) -> Option<(Json, Option<Json>, Vec<Refusal>)> {
+        let (old, new) = self.versions;
+        let taken = Self::write(self.old, old, None, false).decide(written);
+        let is_taken = self.is_addressed(written) && taken.errors.is_empty() && taken.warnings.is_empty();
+        if !is_taken || !is_within(written, &taken.object) {
+            return None;
+        }
+        let found = Self::write(self.new, new, None, false).decide(written);
+        Some((written.clone(), None, refusals(found)))
+    }
+
+    /// What is stored after it was written: as the old definition reads it.
+    fn stored(&self, written: &Json) -> Option<Json> {
+        let mut stored = written.clone();
+        let unknown = self.versions.0.read(&mut stored, Malformed::Refuse, None).ok()?;
+        let found = self.versions.0.validate(&stored, None, &ValidateOptions::default());
+        let is_sound = unknown.is_empty() && self.is_addressed(written) && is_within(written, &stored);
+        (is_sound && found.errors.is_empty()).then_some(stored)
+    }
+
+    fn updated(&self, written: &Json) -> Option<(Json, Option<Json>, Vec<Refusal>)> {
+        let (old, new) = self.versions;
+        let stored = self.stored(written)?;
+        // One label is changed, so that not all is as it was.
+        let with_label = |object: &Json| {
+            let mut object = object.clone();
+            if let Some(label) = object.pointer_mut("/metadata/labels/a") {
+                *label = "b".into();
+            }
+            object
+        };
+        let taken = Self::write(self.old, old, Some(&stored), false).decide(&with_label(&stored));
+        if !taken.errors.is_empty() {
+            return None;
+        }
+        let read = new.stored(&stored);
+        let body = with_label(&read);
+        let found = Self::write(self.new, new, Some(&read), false).decide(&body);
+        Some((body, Some(read), refusals(found)))
+    }
+
+    fn status(&self, written: &Json, stored: &Json) -> Option<(Json, Option<Json>, Vec<Refusal>)> {
+        let (old, new) = self.versions;
+        let stored = self.stored(stored)?;
+        let mut body = stored.clone();
+        let map = body.as_object_mut()?;
+        match written.get("status") {
+            Some(status) => drop(map.insert("status".to_owned(), status.clone())),
+            None => drop(map.shift_remove("status")),
+        }
+        let taken = Self::write(self.old, old, Some(&stored), true).decide(&body);
+        if !taken.errors.is_empty() || !taken.warnings.is_empty() || !is_within(&body, &taken.object) {
+            return None;
+        }
+        let read = new.stored(&stored);
+        let found = Self::write(self.new, new, Some(&read), true).decide(&body);
+        Some((body, Some(read), refusals(found)))
+    }
+
+    fn is_addressed(&self, object: &Json) -> bool {
+        let is_namespaced = self.old.definition().scope == Scope::Namespaced;
+        let named = object.pointer("/metadata/name").and_then(Json::as_str).is_some_and(is_name);
+        named && object.pointer("/metadata/namespace").and_then(Json::as_str).is_some() == is_namespaced
+    }
+}
+
+/// Gives each object that may have undeclared fields one.
+fn extend(value: &mut Json, schema: &Schema) {
+    match value {
+        Json::Object(map) => {
+            for (name, child) in map.iter_mut() {
+                if let Some(schema) = schema.child(name) {
+                    extend(child, schema);
+                }
+            }
+            if is_open(schema) && schema.child(UNDECLARED).is_none() {
+                map.insert(UNDECLARED.to_owned(), "a".into());
+            }
+        }
+        Json::Array(items) => {
+            if let Some(schema) = schema.items.as_deref() {
+                items.iter_mut().for_each(|item| extend(item, schema));
+            }
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+    }
+}
+
+/// Whether nothing of a document was dropped when it was read.
+fn is_within(written: &Json, read: &Json) -> bool {
+    match (written, read) {
+        (Json::Object(written), Json::Object(read)) => {
+            written.iter().all(|(key, value)| read.get(key).is_some_and(|read| is_within(value, read)))
+        }
+        (Json::Array(written), Json::Array(read)) => {
+            written.len() == read.len() && written.iter().zip(read).all(|(a, b)| is_within(a, b))
+        }
+        (written, read) => written == read,
+    }
+}
+
+/// Whether the path of an error is that of a field, or below it: indices and keys do not count.
+fn is_below(path: &str, field: &str) -> bool {
+    let mut plain = String::new();
+    let mut is_key = false;
+    for c in path.chars() {
+        match c {
+            '[' => is_key = true,
+            ']' => {
+                is_key = false;
+                plain.push_str("[]");
+            }
+            c if !is_key => plain.push(c),
+            _ => {}
+        }
+    }
+    let (plain, field) = (plain.replace("[]", ""), field.replace("[]", ""));
+    field.is_empty() || plain == field || plain.strip_prefix(&field).is_some_and(|rest| rest.starts_with('.'))
+        || plain == "<nil>"
+}

@@ -1,0 +1,60 @@
+//! Counterexamples as a suite.
+
+use std::path::Path;
+
+use admit_analysis::prove::Verdict;
+use serde_json::json;
+
+use super::answer::Answer;
+use crate::cli::process::Fault;
+use crate::cli::render;
+
+/// The requests that break claims, each with what the last side says of it.
+pub(super) fn write(file: &Path, answers: &[Answer]) -> Result<(), Fault> {
+    let mut cases = Vec::new();
+    let mut documents: Vec<&str> = Vec::new();
+    for answer in answers {
+        let Verdict::Refuted(found) = &answer.verdict else { continue };
+        let (Some(said), Some((document, _)), Some(name)) =
+            (found.said.last(), answer.places.last(), answer.names.last())
+        else {
+            continue;
+        };
+        if !documents.contains(&document.as_str()) {
+            documents.push(document);
+        }
+        let mut case = json!({
+            "name": case_name(answer),
+            "object": found.object,
+            "expect": if said.denied { "deny" } else { "allow" },
+        });
+        if let Some(fields) = case.as_object_mut() {
+            if let Some(old) = &found.old_object {
+                fields.insert("oldObject".to_owned(), old.clone());
+            }
+            if answer.claim == "status" {
+                fields.insert("subresource".to_owned(), "status".into());
+            }
+            if answer.is_policy {
+                fields.insert("policies".to_owned(), json!([name]));
+            }
+        }
+        cases.push(case);
+    }
+    let documents: Vec<String> = documents.into_iter().map(absolute).collect();
+    let suite = json!({"apiVersion": "admit/v1", "kind": "Suite", "documents": documents, "cases": cases});
+    std::fs::write(file, render::json(&suite))
+        .map_err(|error| Fault::usage(format!("{}: {error}", file.display())))
+}
+
+fn case_name(answer: &Answer) -> String {
+    match &answer.at {
+        Some(at) => format!("{} {} {}", answer.claim, answer.kind, at.place),
+        None => format!("{} {}", answer.claim, answer.names.join(" ")),
+    }
+}
+
+/// Suites name their documents from where they are themselves.
+fn absolute(path: &str) -> String {
+    std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
+}
