@@ -62,6 +62,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// ]);
 /// let stricter = all[1].of(&policy);
 /// assert_eq!(stricter["spec"]["validations"][0]["expression"], "object.spec.replicas < 3");
+/// assert_eq!(all[1].expression(&policy), Some("object.spec.replicas <= 3"));
 /// assert!(all[1].is_of_expression() && !all[5].is_of_expression());
 /// assert_eq!(all[5].of(&policy).pointer("/spec/matchConstraints/resourceRules/0/operations"), Some(&json!(["UPDATE"])));
 /// # Ok::<(), admit_analysis::mutate::MutateError>(())

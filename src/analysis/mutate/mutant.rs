@@ -107,6 +107,12 @@ impl Mutant {
         changed
     }
 
+    /// The expression of the document that is changed; none where it is a field that is none.
+    #[must_use]
+    pub fn expression<'d>(&self, document: &'d Value) -> Option<&'d str> {
+        self.span.and_then(|_| document.pointer(&self.pointer)).and_then(Value::as_str)
+    }
+
     /// Whether an expression is changed, and not what is matched.
     #[must_use]
     pub const fn is_of_expression(&self) -> bool {

@@ -2,5 +2,5 @@
 
 mod agreement;
 mod share;
-mod solvers;
+pub(crate) mod solvers;
 mod table;
