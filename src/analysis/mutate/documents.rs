@@ -101,7 +101,8 @@ fn of_policy(document: &Value) -> Vec<Rule<'_>> {
 fn of_definition(document: &Value) -> Vec<Rule<'_>> {
     let root = Place::root(document);
     let versions = root.descend(&["spec", "versions"]).map(|list| list.parts()).unwrap_or_default();
-    let served = versions.into_iter().filter(|version| version.value.get("served") == Some(&Value::Bool(true)));
+    let served =
+        versions.into_iter().filter(|version| version.value.get("served") == Some(&Value::Bool(true)));
     let mut open: Vec<Place<'_>> =
         served.filter_map(|version| version.descend(&["schema", "openAPIV3Schema"])).collect();
     open.reverse();

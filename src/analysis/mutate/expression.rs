@@ -145,11 +145,7 @@ impl Made<'_> {
             }
             (_, false, [_, _]) if !comparisons(function).is_empty() => {
                 for other in comparisons(function) {
-                    self.push_at_operator(
-                        Operator::Comparison,
-                        id,
-                        &Rewrite::Function(id, (*other).into()),
-                    );
+                    self.push_at_operator(Operator::Comparison, id, &Rewrite::Function(id, (*other).into()));
                 }
             }
             _ => {
@@ -175,7 +171,9 @@ impl Made<'_> {
     fn constant(&mut self, id: ExprId, literal: &Literal) {
         let near: [Option<Literal>; 2] = match literal {
             Literal::Int(value) => [value.checked_add(1), value.checked_sub(1)].map(|v| v.map(Literal::Int)),
-            Literal::Uint(value) => [value.checked_add(1), value.checked_sub(1)].map(|v| v.map(Literal::Uint)),
+            Literal::Uint(value) => {
+                [value.checked_add(1), value.checked_sub(1)].map(|v| v.map(Literal::Uint))
+            }
             Literal::Double(value) => [value + 1.0, value - 1.0].map(|value| Some(Literal::Double(value))),
             Literal::Null | Literal::Bool(_) | Literal::String(_) | Literal::Bytes(_) => [None, None],
         };

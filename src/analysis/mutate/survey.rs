@@ -125,9 +125,10 @@ impl Survey<'_> {
             let Some(pair) = Pair::of(probe, changed) else { continue };
             for seed in probe.seeds() {
                 let mut hints = Hints::default();
-                hints.of(&mutant.was);
+                let own = node(mutant);
+                hints.of(&mutant.was, own.as_deref());
                 if let Some(Value::String(whole)) = &mutant.value {
-                    hints.of(whole);
+                    hints.of(whole, own.as_deref());
                 }
                 hints.within(seed.written());
                 for written in variations(seed.written(), &hints) {
@@ -252,13 +253,31 @@ impl<'s> Pair<'s> {
         }
         let expect = Value::Object(expect);
         let expecting = case::read(&written, &expect, builtins)?;
-        let holds = suite::run(&expecting, self.set).passed() && !suite::run(&expecting, &self.other).passed();
+        let holds =
+            suite::run(&expecting, self.set).passed() && !suite::run(&expecting, &self.other).passed();
         if !holds {
             return None;
         }
         written.as_object_mut()?.insert("expect".to_owned(), expect);
-        Some(Killing { case: written, outcome: before.outcome, changed: after.outcome, message: after.message })
+        Some(Killing {
+            case: written,
+            outcome: before.outcome,
+            changed: after.outcome,
+            message: after.message,
+        })
     }
+}
+
+/// Where in an object the rule of a definition is; none below lists and maps, which have many such places.
+fn node(mutant: &Mutant) -> Option<Vec<String>> {
+    let (_, below) = mutant.pointer.split_once("/openAPIV3Schema")?;
+    let (nodes, _) = below.split_once("/x-kubernetes-validations/")?;
+    let words: Vec<&str> = nodes.split('/').skip(1).collect();
+    let names = words.chunks(2).map(|pair| match pair {
+        ["properties", name] => Some(name.replace("~1", "/").replace("~0", "~")),
+        _ => None,
+    });
+    names.collect()
 }
 
 fn same(a: &CaseResult, b: &CaseResult) -> bool {
@@ -312,7 +331,9 @@ fn subjects(document: &Value, mutant: &Mutant, definitions: &[&Value]) -> Result
             };
             let Some(definition) = definitions.iter().find(is_it) else {
                 let group = if group.is_empty() { String::new() } else { format!(".{group}") };
-                return Err(format!("no definition of {plural}{group}: --definitions names files that have it"));
+                return Err(format!(
+                    "no definition of {plural}{group}: --definitions names files that have it"
+                ));
             };
             let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
             let served =
@@ -335,7 +356,8 @@ fn pairs(rule: &Value) -> Vec<(&str, &str)> {
     for group in list("apiGroups") {
         for resource in list("resources") {
             let plural = resource.split('/').next().unwrap_or_default();
-            if !pairs.iter().any(|(known, other)| *known == group && other.split('/').next() == Some(plural)) {
+            if !pairs.iter().any(|(known, other)| *known == group && other.split('/').next() == Some(plural))
+            {
                 pairs.push((group, resource));
             }
         }

@@ -114,9 +114,16 @@ pub struct Trial<'a> {
 #[derive(Debug)]
 pub(super) enum Probe<'a> {
     /// Cases that ask a policy, and what it says of each as it is.
-    Policy { set: &'a PolicySet, policy: String, cases: Vec<Asked<'a>> },
+    Policy {
+        set: &'a PolicySet,
+        policy: String,
+        cases: Vec<Asked<'a>>,
+    },
     /// Cases that a definition has to do with, before policies are asked.
-    Definition { set: &'a PolicySet, cases: Vec<&'a Entry<'a>> },
+    Definition {
+        set: &'a PolicySet,
+        cases: Vec<&'a Entry<'a>>,
+    },
     Narrowed(&'a Narrowed<'a>),
 }
 

@@ -1,6 +1,6 @@
 //! Cases a little beside those that there are: another operation, a field less, a number one more, a text that the rule speaks of.
 
-use admit_cel::syntax::{Expr, ExprId, Literal};
+use admit_cel::syntax::{Ast, Expr, ExprId, Literal};
 use admit_cel::{Env, Mode};
 use admit_policy::release;
 use serde_json::{Map, Value, json};
@@ -15,11 +15,13 @@ const MOST_VALUES: usize = 32;
 pub(super) struct Hints {
     texts: Vec<String>,
     numbers: Vec<i64>,
+    /// Fields from the root of the object.
+    fields: Vec<Vec<String>>,
 }
 
 impl Hints {
-    /// What an expression, or a selector, speaks of.
-    pub(super) fn of(&mut self, text: &str) {
+    /// What an expression, or a selector, speaks of; `own` is where in the object `self` is.
+    pub(super) fn of(&mut self, text: &str, own: Option<&[String]>) {
         let env = Env::of_release(release::followed(), Mode::Stored);
         let Ok(parsed) = env.compile_unchecked(text) else {
             self.text(text);
@@ -32,7 +34,10 @@ impl Hints {
                 Expr::Literal(Literal::Int(value)) => self.number(*value),
                 Expr::Literal(Literal::String(text)) => self.text(text),
                 Expr::Literal(_) | Expr::Ident(_) | Expr::Comprehension(_) => {}
-                Expr::Select { operand, .. } => open.push(*operand),
+                Expr::Select { operand, .. } => {
+                    self.fields.extend(field(ast, id, own));
+                    open.push(*operand);
+                }
                 Expr::Call { target, args, .. } => open.extend(target.iter().chain(args.iter())),
                 Expr::List { elements, .. } => open.extend(elements.iter()),
                 Expr::Map(entries) | Expr::Struct { entries, .. } => {
@@ -75,6 +80,30 @@ impl Hints {
     }
 }
 
+/// The field of the object that a selection is of.
+fn field(ast: &Ast, mut id: ExprId, own: Option<&[String]>) -> Option<Vec<String>> {
+    let mut below = Vec::new();
+    loop {
+        match &*ast.written(id) {
+            Expr::Select { operand, field, .. } => {
+                below.push(field.to_string());
+                id = *operand;
+            }
+            Expr::Ident(name) => {
+                let root = match &**name {
+                    "object" | "oldObject" => &[],
+                    "self" | "oldSelf" => own?,
+                    _ => return None,
+                };
+                below.extend(root.iter().rev().cloned());
+                below.reverse();
+                return Some(below);
+            }
+            _ => return None,
+        }
+    }
+}
+
 /// One change: a place in the case, and what stands there then.
 type Edit = (String, Option<Value>);
 
@@ -87,14 +116,14 @@ pub(super) fn variations(written: &Value, hints: &Hints) -> impl Iterator<Item =
             edits_of(root, value, written, hints, &mut edits);
         }
     }
-    let names = renamed(written, hints);
+    let (names, filled) = (renamed(written, hints), filled(written, hints));
     let written = written.clone();
     let edited = edits.into_iter().take(MOST).map(move |(pointer, value)| {
         let mut case = written.clone();
         put(&mut case, &pointer, value);
         case
     });
-    requests.into_iter().chain(edited).chain(names)
+    requests.into_iter().chain(filled).chain(edited).chain(names)
 }
 
 /// The same objects in other requests.
@@ -130,6 +159,42 @@ fn requests(written: &Value) -> Vec<Value> {
     made.push(with(&[("operation", Some(json!("DELETE"))), ("object", None), ("oldObject", either)]));
     made.retain(|case| case != written);
     made
+}
+
+/// The objects with a field more that the rule speaks of.
+fn filled(written: &Value, hints: &Hints) -> Vec<Value> {
+    let numbers = hints.numbers.iter().map(|number| json!(number));
+    let texts = hints.texts.iter().take(8).map(|text| json!(text));
+    let others = [json!(true), json!(false), json!([]), json!({})].into_iter();
+    let values: Vec<Value> = numbers.chain(texts).chain(others).collect();
+    let mut made = Vec::new();
+    for field in &hints.fields {
+        for root in ["object", "oldObject"] {
+            for value in &values {
+                let mut case = written.clone();
+                if case.get_mut(root).is_some_and(|object| fill(object, field, value)) {
+                    made.push(case);
+                }
+            }
+        }
+    }
+    made
+}
+
+/// Whether the field was missing, and is there now.
+fn fill(object: &mut Value, field: &[String], value: &Value) -> bool {
+    let Some((last, above)) = field.split_last() else { return false };
+    let mut place = object;
+    for name in above {
+        let Some(map) = place.as_object_mut() else { return false };
+        place = map.entry(name.clone()).or_insert_with(|| json!({}));
+    }
+    let Some(map) = place.as_object_mut() else { return false };
+    if map.contains_key(last) {
+        return false;
+    }
+    map.insert(last.clone(), value.clone());
+    true
 }
 
 /// The object under other names, which the old one then has too.
@@ -174,11 +239,9 @@ fn edits_of(root: &str, value: &Value, written: &Value, hints: &Hints, edits: &m
         let values = twin.cloned().into_iter().chain(values_for(value, &pointer, hints));
         edits.extend(values.map(|value| (pointer.clone(), Some(value))));
         match value {
-            Value::Object(map) => open.extend(
-                map.iter()
-                    .rev()
-                    .map(|(key, value)| (format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1")), value)),
-            ),
+            Value::Object(map) => open.extend(map.iter().rev().map(|(key, value)| {
+                (format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1")), value)
+            })),
             Value::Array(items) => open
                 .extend(items.iter().enumerate().rev().map(|(at, item)| (format!("{pointer}/{at}"), item))),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -198,7 +261,9 @@ fn values_for(value: &Value, pointer: &str, hints: &Hints) -> Vec<Value> {
         }
         Value::String(text) => {
             let near = [String::new(), format!("{text}x")].into_iter();
-            near.chain(hints.texts.iter().filter(|hint| *hint != text).cloned()).map(|text| json!(text)).collect()
+            near.chain(hints.texts.iter().filter(|hint| *hint != text).cloned())
+                .map(|text| json!(text))
+                .collect()
         }
         Value::Array(items) => {
             let mut made = vec![json!([])];

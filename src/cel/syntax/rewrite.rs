@@ -40,11 +40,9 @@ impl Ast {
     #[must_use]
     pub fn written(&self, id: ExprId) -> Cow<'_, Expr> {
         match self.macro_calls.get(&id) {
-            Some(MacroCall { function, target, args }) => Cow::Owned(Expr::Call {
-                function: function.clone(),
-                target: *target,
-                args: args.clone(),
-            }),
+            Some(MacroCall { function, target, args }) => {
+                Cow::Owned(Expr::Call { function: function.clone(), target: *target, args: args.clone() })
+            }
             None => Cow::Borrowed(self.expr(id)),
         }
     }

@@ -133,8 +133,8 @@ impl Judging<'_> {
     /// The changes of a document with their places, those of changed lines only where that is asked for.
     fn mutants(&self, document: &Document, text: &str) -> Result<Vec<(Mutant, Position)>, Fault> {
         let lines = self.since.map(|revision| Lines::since(revision, &document.file)).transpose()?;
-        let all = mutants(&document.value)
-            .map_err(|error| Fault::usage(format!("{}: {error}", document.file)))?;
+        let all =
+            mutants(&document.value).map_err(|error| Fault::usage(format!("{}: {error}", document.file)))?;
         let mut placed = Vec::new();
         for mutant in all {
             let key = document.position(&mutant.field);
@@ -187,8 +187,7 @@ impl Judging<'_> {
             let over = || end.is_some_and(|end| Instant::now() >= end);
             let mut solver = Program::find(self.solver, end).map_err(Fault::usage)?;
             let solver = solver.as_mut().map(|solver| solver as &mut dyn Solver);
-            let survey =
-                Survey { trial: &subject.trial, definitions: &definitions, items: self.items };
+            let survey = Survey { trial: &subject.trial, definitions: &definitions, items: self.items };
             let settled = survey.settle(mutant, solver, &over).map_err(Fault::internal);
             progress.step();
             settled

@@ -92,7 +92,8 @@ impl Material {
             match &prepared.test {
                 Test::Policies { case, loaded, .. } => {
                     let known = self.written.get(*number).and_then(|written| written.get(&case.name));
-                    let (own, defaults) = known.map_or((&Value::Null, &Value::Null), |(own, defaults)| (own, defaults));
+                    let (own, defaults) =
+                        known.map_or((&Value::Null, &Value::Null), |(own, defaults)| (own, defaults));
                     let entry = (&**case, Seed::new(case, own, defaults));
                     match worlds.iter_mut().find(|(known, _)| std::ptr::eq(*known, &raw const **loaded)) {
                         Some((_, cases)) => cases.push(entry),

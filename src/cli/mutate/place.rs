@@ -7,7 +7,8 @@ use admit_policy::manifest::Position;
 ///
 /// However YAML folds, indents or quotes a text, what is not white space stays in its order: both are gone through side by side.
 pub(super) fn token(text: &str, key: Position, expression: &str, offset: usize) -> Position {
-    let nth = expression.get(..offset).map_or(0, |before| before.chars().filter(|c| !c.is_whitespace()).count());
+    let nth =
+        expression.get(..offset).map_or(0, |before| before.chars().filter(|c| !c.is_whitespace()).count());
     written(text, key, expression).and_then(|places| places.get(nth).copied()).unwrap_or(key)
 }
 

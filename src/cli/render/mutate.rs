@@ -22,7 +22,13 @@ pub(in crate::cli) fn text(report: &Report, verbose: bool, palette: Palette) -> 
     for judged in &report.documents {
         if verbose {
             let (kind, name, cases) = (&judged.kind, &judged.name, counted(judged.cases, "case"));
-            let _ = writeln!(out, "{}:{}: {kind} {name}, {cases}: {}", judged.file, judged.at.line, said(judged.sums()));
+            let _ = writeln!(
+                out,
+                "{}:{}: {kind} {name}, {cases}: {}",
+                judged.file,
+                judged.at.line,
+                said(judged.sums())
+            );
         }
         for Survivor { mutant, at, killing } in &judged.survivors {
             let head = palette.red(&format!("survived[{}]", mutant.operator.as_str()));
@@ -106,7 +112,11 @@ fn change(mutant: &Mutant) -> String {
 /// What the case comes to.
 fn told(outcome: Outcome, changed: Outcome, message: &str) -> String {
     let message = if message.is_empty() { String::new() } else { format!(" ({message})") };
-    format!("this case would: it expects {}, and comes to {} then{message}", outcome.as_str(), changed.as_str())
+    format!(
+        "this case would: it expects {}, and comes to {} then{message}",
+        outcome.as_str(),
+        changed.as_str()
+    )
 }
 
 /// One document.

@@ -191,4 +191,3 @@ fn of_error(error: &FieldError) -> Told {
     let StatusCause { message, field, .. } = error.cause();
     Told { message, field, cause: Some(error.kind) }
 }
-
