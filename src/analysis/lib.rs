@@ -5,11 +5,13 @@
 //!             └─ judge        one engine run for each group of releases between ──► Report
 //! objects ────── scan         one result for each object and policy ──► Reports
 //! log ────────── replay       one decision for each request ──► Report
+//! rules, cases ── mutate ─── changes of rules that no case sees, each with the case that would ──► Fate, Settled
 //! PolicySet, field ──states── what holds for all objects, and what is admitted of those that are tried ──► Picture
 //! ```
 //!
 //! | module | decides | may use |
 //! |---|---|---|
+//! | [`mutate`] | which small changes of rules no test case sees | prove |
 //! | [`prove`] | what holds for all objects of a kind, by a solver that the caller runs | nothing of ours |
 //! | [`releases`] | which Kubernetes releases take a document, and why others do not | nothing of ours |
 //! | [`replay`] | what policies would have decided about the requests of an audit log | nothing of ours |
@@ -21,6 +23,7 @@
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
+pub mod mutate;
 pub mod prove;
 pub mod releases;
 pub mod replay;

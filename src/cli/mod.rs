@@ -28,6 +28,7 @@ mod lint;
 mod load;
 mod localnode_flags;
 mod must_gather;
+mod mutate;
 mod observability_flags;
 mod paths;
 mod process;
@@ -90,6 +91,8 @@ enum Command {
     States(states::StatesArgs),
     /// Decide what holds for all objects under rules, or show one for which it does not
     Prove(Box<prove::ProveArgs>),
+    /// Find changes of rules that no test case sees
+    Mutate(mutate::MutateArgs),
     /// Say what policies would have decided about the requests of an audit log
     Replay(replay::ReplayArgs),
     /// Say what policies make of the objects that stand in a cluster, in reports by namespace
@@ -206,6 +209,7 @@ impl Cli {
             Command::Explain(args) => args.run(),
             Command::States(args) => args.run(),
             Command::Prove(args) => args.run(),
+            Command::Mutate(args) => args.run(),
             Command::Replay(args) => args.run(),
             Command::Scan(args) => args.run(),
             Command::Eval(args) => args.run(),

@@ -5,6 +5,7 @@ mod api;
 mod boundaries;
 mod breakages;
 mod costs;
+mod mutate;
 mod offers;
 mod page;
 mod prove;

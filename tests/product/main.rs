@@ -19,6 +19,7 @@ mod kit;
 mod licences;
 mod live;
 mod mustgather;
+mod mutate;
 mod observability;
 mod offline;
 mod output_schemas;

@@ -115,8 +115,8 @@ fn every_transcript_is_run() {
     assert_eq!(
         found,
         [
-            "check", "eval", "explain", "init", "inputs", "lint", "prove", "releases", "replay", "scan",
-            "states", "usage"
+            "check", "eval", "explain", "init", "inputs", "lint", "mutate", "prove", "releases", "replay",
+            "scan", "states", "usage"
         ]
     );
 }
@@ -158,6 +158,15 @@ fn prove() {
         return testing::skip(testing::Need::Z3, "there is no z3");
     }
     check("prove");
+}
+
+#[test]
+fn mutate() {
+    let has_solver = Command::new("z3").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !has_solver {
+        return testing::skip(testing::Need::Z3, "there is no z3");
+    }
+    check("mutate");
 }
 
 #[test]

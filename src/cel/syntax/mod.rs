@@ -13,10 +13,12 @@ mod parser;
 mod primary;
 mod printer;
 mod recovery;
+mod rewrite;
 mod token;
 
 pub use ast::{Ast, Comprehension, Entry, Expr, ExprId, Literal};
 pub use macros::Macro;
+pub use rewrite::{Rewrite, Rewritten};
 
 use crate::diagnostic::{CompileError, Findings};
 use crate::limits::{MAX_RECURSION_DEPTH, MAX_SOURCE_CODE_POINTS};

@@ -21,9 +21,16 @@ enum Level {
 
 impl fmt::Display for Ast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text_of(self.root))
+    }
+}
+
+impl Ast {
+    /// The text of one part.
+    pub(super) fn text_of(&self, id: ExprId) -> String {
         let mut printer = Printer { ast: self, out: String::new() };
-        printer.expr(self.root);
-        f.write_str(&printer.out)
+        printer.expr(id);
+        printer.out
     }
 }
 

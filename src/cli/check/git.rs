@@ -1,4 +1,4 @@
-//! Reads manifests as they were at a git revision, by the `git` on the PATH.
+//! Asks the `git` on the PATH about revisions, and reads manifests as they were at one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,17 +29,15 @@ pub(super) fn each_document(
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             (folder.unwrap_or(Path::new(".")), Path::new(path.file_name().unwrap_or_default()))
         };
-        let commit =
-            git(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit_of(revision)])
-                .map_err(|_| no_revision(revision, folder))?;
+        let commit = commit(revision, folder)?;
         let below = below.to_string_lossy();
-        let tree = git(folder, &["ls-tree", "-r", "-z", commit.trim(), "--", &below])?;
+        let tree = run(folder, &["ls-tree", "-r", "-z", &commit, "--", &below])?;
         for (object, name) in tree.split('\0').filter_map(entry) {
             let hidden = name.split('/').any(|part| part.starts_with('.'));
             if below == "." && (hidden || !load::is_manifest_name(Path::new(name))) {
                 continue;
             }
-            let text = git(folder, &["cat-file", "blob", object])?;
+            let text = run(folder, &["cat-file", "blob", object])?;
             let shown = format!("{revision}:{}", folder.join(name).display());
             let mistakes = load::each_of(&shown, &text, take)?;
             if !mistakes.is_empty() {
@@ -53,7 +51,7 @@ pub(super) fn each_document(
 /// With the remedy where the history was left out, as CI services do that clone only what they build.
 fn no_revision(revision: &str, folder: &Path) -> Fault {
     let shallow =
-        git(folder, &["rev-parse", "--is-shallow-repository"]).is_ok_and(|said| said.trim() == "true");
+        run(folder, &["rev-parse", "--is-shallow-repository"]).is_ok_and(|said| said.trim() == "true");
     let remedy = if shallow {
         ": this clone is shallow, without the history; fetch it whole (`fetch-depth: 0` of actions/checkout, \
          `GIT_DEPTH: 0` of GitLab, or `git fetch --unshallow`)"
@@ -63,9 +61,14 @@ fn no_revision(revision: &str, folder: &Path) -> Fault {
     Fault::usage(format!("`{revision}` is no git revision of `{}`{remedy}", folder.display()))
 }
 
-/// What `revision` leads to, tags included.
-fn commit_of(revision: &str) -> String {
-    format!("{revision}^{{commit}}")
+/// The commit that `revision` leads to, tags included, in the repository of `folder`.
+///
+/// # Errors
+/// When there is no git, no repository or no such revision.
+pub(in crate::cli) fn commit(revision: &str, folder: &Path) -> Result<String, Fault> {
+    let commit = format!("{revision}^{{commit}}");
+    let found = run(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]);
+    found.map(|found| found.trim().to_owned()).map_err(|_| no_revision(revision, folder))
 }
 
 /// Object and path of a line of `ls-tree`: `100644 blob OBJECT<tab>PATH`.
@@ -76,7 +79,11 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     (kind == "blob").then_some((object, name))
 }
 
-fn git(folder: &Path, arguments: &[&str]) -> Result<String, Fault> {
+/// What `git` prints in `folder`.
+///
+/// # Errors
+/// When it cannot be run, or fails.
+pub(in crate::cli) fn run(folder: &Path, arguments: &[&str]) -> Result<String, Fault> {
     let output = Command::new("git")
         .arg("-C")
         .arg(folder)

@@ -6,7 +6,7 @@
 
 mod asked;
 mod fields;
-mod git;
+pub(super) mod git;
 mod held;
 mod input;
 mod live;

@@ -15,7 +15,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 pub(super) use self::answer::Answer;
-use self::solver::Program;
+pub(super) use self::solver::Program;
 use super::process::{self, Fault};
 use super::progress::Progress;
 use super::render::{self, prove as drawing};

@@ -26,7 +26,7 @@ const KNOWN: [(&str, &[&str]); 2] =
 
 /// A solver on this machine.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(in crate::cli) struct Program {
     path: PathBuf,
     args: &'static [&'static str],
     /// When it is to have answered.
@@ -37,7 +37,7 @@ pub(super) struct Program {
 
 impl Program {
     /// One by its name or path; without, the first that there is. None where there is none.
-    pub(super) fn find(asked: Option<&str>, end: Option<Instant>) -> Result<Option<Self>, String> {
+    pub(in crate::cli) fn find(asked: Option<&str>, end: Option<Instant>) -> Result<Option<Self>, String> {
         let Some(asked) = asked else {
             let mut found = KNOWN
                 .iter()
@@ -54,7 +54,7 @@ impl Program {
         Ok(Some(Self { path, args, end, second: None }))
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(in crate::cli) fn name(&self) -> String {
         self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 

@@ -87,7 +87,7 @@ fn unquoted(message: &str) -> String {
 }
 
 /// The line of the file, and a caret below the token.
-fn frame(out: &mut String, source: &str, at: Position, palette: Palette) {
+pub(super) fn frame(out: &mut String, source: &str, at: Position, palette: Palette) {
     let column = at.column.saturating_sub(1);
     let skipped = column.saturating_sub(SHOWN);
     let cut = |from: usize, most: usize| source.chars().skip(from).take(most).collect::<String>();

@@ -11,6 +11,7 @@ pub(super) mod eval;
 pub(super) mod explain;
 mod github;
 pub(super) mod lint;
+pub(super) mod mutate;
 pub(super) mod prove;
 pub(super) mod releases;
 pub(super) mod replay;

@@ -40,6 +40,8 @@ pub(super) enum Subject {
     States,
     /// What `admit prove -o json` prints
     Prove,
+    /// What `admit mutate -o json` prints
+    Mutate,
     /// What `admit test` and `admit check` print with `--kube-versions -o json`
     ByRelease,
     /// What `admit replay -o json` prints
@@ -72,6 +74,7 @@ pub(super) fn print(of: Subject) -> Exit {
         Subject::Eval => "eval",
         Subject::States => "states",
         Subject::Prove => "prove",
+        Subject::Mutate => "mutate",
         Subject::ByRelease => "by-release",
         Subject::Replay => "replay",
         Subject::Scan => "scan",

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admit_policy::manifest::Position;
+use admit_policy::manifest::{Document, Position};
 use admit_policy::suite::crd::{self, CrdCase, Variant};
 use admit_policy::suite::{self, Case, CaseResult, Mismatch, Outcome, StatesCase};
 use admit_policy::{Keep, PolicySet, Recording};
@@ -20,15 +20,15 @@ const PICTURE: Duration = Duration::from_mins(1);
 
 /// A case that can be run.
 #[derive(Debug)]
-pub(super) struct PreparedCase {
-    pub(super) name: String,
-    pub(super) place: Position,
-    pub(super) test: Test,
+pub(in crate::cli) struct PreparedCase {
+    pub(in crate::cli) name: String,
+    pub(in crate::cli) place: Position,
+    pub(in crate::cli) test: Test,
 }
 
 /// The test and what it is run against.
 #[derive(Debug)]
-pub(super) enum Test {
+pub(in crate::cli) enum Test {
     Policies {
         case: Box<Case>,
         loaded: Arc<Loaded>,
@@ -48,13 +48,20 @@ pub(super) enum Test {
 
 /// A set, and the places of its expressions where these are asked for.
 #[derive(Debug)]
-pub(super) struct Loaded {
-    pub(super) set: PolicySet,
+pub(in crate::cli) struct Loaded {
+    pub(in crate::cli) set: PolicySet,
     pub(super) places: Option<Places>,
 }
 
+impl Loaded {
+    /// What was loaded, in the order of files and lines; only where places are asked for.
+    pub(in crate::cli) fn documents(&self) -> Vec<&Document> {
+        self.places.as_ref().map(Places::documents).unwrap_or_default()
+    }
+}
+
 impl PreparedCase {
-    pub(super) fn run(&self, ledger: Option<&Ledger>) -> CaseReport {
+    pub(in crate::cli) fn run(&self, ledger: Option<&Ledger>) -> CaseReport {
         let start = Instant::now();
         let (expected, mut result) = match &self.test {
             Test::Policies { case, loaded, object } => {

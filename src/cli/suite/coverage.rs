@@ -14,14 +14,14 @@ use crate::cli::render::coverage::{CoverageReport, Covered};
 
 /// The documents that contain the expressions, to find their lines.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(in crate::cli) struct Places {
     /// By kind and name.
     documents: HashMap<(String, String), Document>,
 }
 
 /// The coverage counts so far.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(in crate::cli) struct Ledger {
     entries: Mutex<BTreeMap<Place, Entry>>,
 }
 
@@ -45,6 +45,13 @@ impl Places {
         let named =
             documents.into_iter().map(|d| ((text(&d, "/kind"), text(&d, "/metadata/name")), d)).collect();
         Self { documents: named }
+    }
+
+    /// All of them, in the order of files and lines.
+    pub(super) fn documents(&self) -> Vec<&Document> {
+        let mut documents: Vec<&Document> = self.documents.values().collect();
+        documents.sort_by_key(|document| (Arc::clone(&document.file), document.here().line));
+        documents
     }
 
     fn of(&self, id: &ExpressionId) -> Option<Place> {

@@ -39,11 +39,24 @@ struct Found {
 
 /// A definition under test, and the places of its expressions where these are asked for.
 #[derive(Debug)]
-pub(super) struct Tested {
-    pub(super) variant: Variant,
+pub(in crate::cli) struct Tested {
+    pub(in crate::cli) variant: Variant,
+    version: String,
     pub(super) places: Option<Places>,
     /// The definitions of that name, so that they are there for the next suite.
     _found: Arc<[Found]>,
+}
+
+impl Tested {
+    /// The version under test.
+    pub(in crate::cli) fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The definition as it is written; only where places are asked for.
+    pub(in crate::cli) fn documents(&self) -> Vec<&Document> {
+        self.places.as_ref().map(Places::documents).unwrap_or_default()
+    }
 }
 
 /// The definitions of one folder.
@@ -190,5 +203,5 @@ fn compile(
         ledger.open(&places, variant.expressions());
         places
     });
-    Ok(Arc::new(Tested { variant, places, _found: Arc::clone(all) }))
+    Ok(Arc::new(Tested { variant, version: version.to_owned(), places, _found: Arc::clone(all) }))
 }

@@ -7,9 +7,9 @@ use crate::cli::process::Fault;
 
 /// The text of one suite file.
 #[derive(Debug)]
-pub(super) struct Source {
-    pub(super) file: String,
-    pub(super) text: String,
+pub(in crate::cli) struct Source {
+    pub(in crate::cli) file: String,
+    pub(in crate::cli) text: String,
     /// What its documents' paths start from.
     pub(super) folder: PathBuf,
 }
@@ -18,7 +18,7 @@ pub(super) struct Source {
 ///
 /// # Errors
 /// When a path cannot be read, or there is no suite at all.
-pub(super) fn sources(paths: &[PathBuf], any_name: bool) -> Result<Vec<Source>, Fault> {
+pub(in crate::cli) fn sources(paths: &[PathBuf], any_name: bool) -> Result<Vec<Source>, Fault> {
     let mut sources = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {

@@ -19,7 +19,7 @@ pub(super) fn workers() -> usize {
 }
 
 /// What `work` makes of `0..count`, up to the first result that `is_last`.
-pub(super) fn ordered<T: Send>(
+pub(in crate::cli) fn ordered<T: Send>(
     count: usize,
     work: impl Fn(usize) -> T + Sync,
     is_last: impl Fn(&T) -> bool + Sync,

@@ -26,15 +26,15 @@ const GENERATED: &str = "zz_generated.crd-manifests";
 
 /// The cases of one file.
 #[derive(Debug, Default)]
-pub(super) struct Prepared {
-    pub(super) cases: Vec<PreparedCase>,
+pub(in crate::cli) struct Prepared {
+    pub(in crate::cli) cases: Vec<PreparedCase>,
     /// Warnings about the file, which do not keep it from being run.
-    pub(super) warnings: Vec<String>,
+    pub(in crate::cli) warnings: Vec<String>,
 }
 
 /// Prepares suites; what several of them name is loaded once, while it is in use.
 #[derive(Debug)]
-pub(super) struct SuiteLoader {
+pub(in crate::cli) struct SuiteLoader {
     crds: Option<PathBuf>,
     pattern: Option<Regex>,
     load_options: LoadOptions,
@@ -59,6 +59,11 @@ impl SuiteLoader {
         }
     }
 
+    /// For those who ask where documents stand in their files.
+    pub(in crate::cli) fn placed(crds: Option<&Path>) -> Self {
+        Self::new(crds, None, Some(Ledger::default()))
+    }
+
     /// Letting pass what `options` say.
     pub(super) fn loading(self, options: LoadOptions) -> Self {
         Self { load_options: options, ..self }
@@ -77,7 +82,7 @@ impl SuiteLoader {
     ///
     /// # Errors
     /// What keeps the file from being run.
-    pub(super) fn prepare(&self, source: &Source) -> Result<Prepared, Fault> {
+    pub(in crate::cli) fn prepare(&self, source: &Source) -> Result<Prepared, Fault> {
         let (documents, duplicates) =
             manifest::read_leniently(&source.file, &source.text).map_err(|errors| unreadable(&errors))?;
         if documents.is_empty() {

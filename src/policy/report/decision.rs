@@ -31,7 +31,7 @@ use crate::request::Request;
 /// assert!(!decision.allowed());
 /// # Ok::<(), admit_policy::ReviewError>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Decision {
     /// Present when the request is denied.
     pub denial: Option<Denial>,
@@ -55,7 +55,7 @@ pub struct Denial {
 }
 
 /// The result of one policy with one binding and one param.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PolicyOutcome {
     pub policy: Arc<str>,
     /// The binding; absent where the policy failed before its bindings were considered.
@@ -105,7 +105,7 @@ pub enum Skipped {
 }
 
 /// The result of one rule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RuleOutcome {
     pub path: RulePath,
     pub verdict: Verdict,

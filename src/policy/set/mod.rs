@@ -8,12 +8,14 @@ pub(crate) mod kinds;
 pub(crate) mod known;
 pub(crate) mod load;
 mod mutating;
+mod replace;
 mod shapes;
 mod strict;
 
 pub use self::builder::PolicySetBuilder;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use admit_apimachinery::field_error::FieldError;
@@ -104,7 +106,7 @@ pub struct PolicySet {
     /// In order of name.
     policies: Vec<BoundPolicy>,
     index: PolicyIndex,
-    mutating: Mutating,
+    mutating: Arc<Mutating>,
     documents: Documents,
     exceptions: Exceptions,
 }
@@ -131,9 +133,9 @@ pub enum LoadErrorKind {
     Duplicate(String),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct BoundPolicy {
-    policy: Policy,
+    policy: Arc<Policy>,
     /// In order of name.
     bindings: Vec<Binding>,
 }
@@ -151,13 +153,10 @@ impl PolicySet {
             .into_iter()
             .map(|policy| BoundPolicy {
                 bindings: by_policy.remove(&*policy.name).unwrap_or_default(),
-                policy,
+                policy: Arc::new(policy),
             })
             .collect();
-        // A policy that nothing binds decides nothing.
-        let in_force = |bound: &BoundPolicy| !bound.bindings.is_empty();
-        let index = PolicyIndex::of(policies.iter().map(|bound| in_force(bound).then_some(&bound.policy)));
-        Self { policies, index, ..Self::default() }
+        Self { index: index_of(&policies), policies, ..Self::default() }
     }
 
     /// A set to be filled document by document, as [`PolicySetBuilder`] shows.
@@ -284,6 +283,12 @@ impl PolicySet {
 
     /// The policies, in order of name, each with its bindings.
     pub fn policies(&self) -> impl Iterator<Item = (&Policy, &[Binding])> {
-        self.policies.iter().map(|bound| (&bound.policy, bound.bindings.as_slice()))
+        self.policies.iter().map(|bound| (&*bound.policy, bound.bindings.as_slice()))
     }
+}
+
+/// A policy that nothing binds decides nothing.
+fn index_of(policies: &[BoundPolicy]) -> PolicyIndex {
+    let in_force = |bound: &BoundPolicy| !bound.bindings.is_empty();
+    PolicyIndex::of(policies.iter().map(|bound| in_force(bound).then_some(&*bound.policy)))
 }

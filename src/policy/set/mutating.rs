@@ -1,6 +1,7 @@
 //! The policies of a set that change objects.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::deadline::{Deadline, Interrupted};
 use crate::matching::{self, Matched};
@@ -44,7 +45,7 @@ impl PolicySet {
     /// [`MutatingPolicy`] has an example.
     #[must_use]
     pub fn mutating(mut self, policies: Vec<MutatingPolicy>, bindings: Vec<Binding>) -> Self {
-        self.mutating = Mutating::new(policies, bindings);
+        self.mutating = Arc::new(Mutating::new(policies, bindings));
         self
     }
 

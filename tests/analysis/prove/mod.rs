@@ -2,6 +2,6 @@
 
 mod agreement;
 mod share;
-mod solvers;
+pub(crate) mod solvers;
 mod table;
 mod upgrades;

@@ -7,7 +7,7 @@ use admit_analysis::prove::{Solver, SolverError};
 use testing::{Need, skip};
 
 /// A solver by its program and arguments; it ends by itself after a while.
-pub(super) struct Program(&'static [&'static str]);
+pub(crate) struct Program(&'static [&'static str]);
 
 pub(super) const Z3: &[&str] = &["z3", "-in", "-T:10"];
 pub(super) const CVC5: &[&str] =
@@ -15,7 +15,7 @@ pub(super) const CVC5: &[&str] =
 
 impl Program {
     /// Those that are installed; of the others it is said that they were not asked.
-    pub(super) fn installed() -> Vec<Self> {
+    pub(crate) fn installed() -> Vec<Self> {
         let all = [(Need::Z3, Z3), (Need::Cvc5, CVC5)];
         let is_there = |(need, command): &(Need, &'static [&'static str])| {
             let name = command.first().copied().unwrap_or_default();

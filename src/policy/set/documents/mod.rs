@@ -130,6 +130,12 @@ impl Documents {
         self.crds.push(crd);
     }
 
+    /// Puts `crd` in the place of the definition of its name.
+    pub(crate) fn replace_crd(&mut self, crd: &Arc<CompiledCrd>) {
+        let same = |known: &&mut Arc<CompiledCrd>| known.definition().name == crd.definition().name;
+        self.crds.iter_mut().filter(same).for_each(|known| *known = Arc::clone(crd));
+    }
+
     pub fn crds(&self) -> &[Arc<CompiledCrd>] {
         &self.crds
     }

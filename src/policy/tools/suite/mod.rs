@@ -13,6 +13,7 @@ mod builtin;
 pub mod crd;
 mod decode;
 mod expect;
+mod reach;
 mod run;
 mod target;
 
@@ -23,7 +24,7 @@ use serde_json::Value;
 
 pub use self::decode::{CASE_FIELDS, EXPECT_FIELDS, STATES_FIELDS, SUITE_FIELDS};
 pub use self::expect::{Expectation, ExpectedReason, Mismatch, Text};
-pub use self::run::{CaseResult, run, run_recorded};
+pub use self::run::{CaseResult, Reached, run, run_recorded};
 use crate::request::access::AccessAnswers;
 use crate::request::{Operation, UserInfo};
 

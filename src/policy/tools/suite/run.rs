@@ -1,24 +1,13 @@
 //! Runs one test case against a set: builds the request, decides it by CRD and policies, and compares with what is
 //! expected.
 
-use std::sync::Arc;
-
-use admit_apimachinery::field_error::FieldError;
-use admit_apimachinery::status::StatusCause;
-use serde_json::Value;
-
 use super::expect::{Answer, Told};
-use super::{Case, Mismatch, Outcome, builtin, target};
-use crate::crd::Write;
-use crate::read::object::Object;
-use crate::report::decision::{Decision, Enforcement, PolicyOutcome, Reason, RuleOutcome, Verdict};
+use super::reach::{self, Front, Stage};
+use super::{Case, Mismatch, Outcome};
+use crate::report::decision::{Decision, Enforcement, PolicyOutcome, RuleOutcome, Verdict};
 use crate::report::recording::Recording;
-use crate::request::{GroupVersionKind, Operation, Request};
 use crate::set::PolicySet;
-use crate::set::builtins::Builtins;
-use crate::set::documents::Documents;
-use crate::set::known::KnownKinds;
-use crate::vap::{Missed, Mutated};
+use crate::vap::Missed;
 
 /// The result of a case.
 ///
@@ -112,19 +101,91 @@ pub fn run_recorded(case: &Case, set: &PolicySet, recording: &Recording) -> Case
 }
 
 fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> CaseResult {
-    let mut host = set.documents().clone();
-    for object in &case.existing {
-        host.insert(Arc::clone(object));
+    match reach::stage(case, set, recording) {
+        Stage::Refused(answer) => judged(case, answer),
+        Stage::Denied(decision) => judged(case, of_decision(&decision, false)),
+        Stage::Open(front) => judged(case, front.answer(case, set, recording)),
     }
-    if let Some(answers) = &case.access {
-        host.set_answers(Arc::clone(answers));
+}
+
+/// A case with its request as policies that validate see it: everything before them is done once, for whoever judges it by
+/// several sets that differ in such policies or in their bindings only.
+///
+/// ```
+/// use admit_policy::suite::{Reached, Suite, run};
+/// use admit_policy::{LoadOptions, PolicySet};
+/// use serde_json::json;
+///
+/// let policies = "
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicy
+/// metadata: {name: named}
+/// spec:
+///   matchConstraints:
+///     resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+///   validations: [{expression: object.metadata.name != 'x', message: not x}]
+/// ---
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicyBinding
+/// metadata: {name: named}
+/// spec: {policyName: named, validationActions: [Deny]}
+/// ";
+/// let set = PolicySet::load_files([("policies.yaml", policies)], LoadOptions::default()).unwrap();
+/// let other = PolicySet::load_files([("others.yaml", &*policies.replace("'x'", "'y'"))], LoadOptions::default()).unwrap();
+/// let suite = Suite::decode(&json!({
+///     "apiVersion": "admit/v1",
+///     "kind": "Suite",
+///     "cases": [{
+///         "name": "x is refused",
+///         "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "shop"}},
+///         "expect": "deny",
+///     }],
+/// }))?;
+/// let reached = Reached::new(&suite.cases[0], &set).unwrap();
+/// assert!(reached.run(&set).passed() && !reached.run(&other).passed());
+/// assert_eq!(reached.run(&other).passed(), run(&suite.cases[0], &other).passed());
+/// assert_ne!(reached.decide(&set, "named"), reached.decide(&other, "named"));
+/// # Ok::<(), admit_policy::FieldsError>(())
+/// ```
+#[derive(Debug)]
+pub struct Reached<'c> {
+    case: &'c Case,
+    front: Front,
+}
+
+impl<'c> Reached<'c> {
+    /// None where the case ends before policies that validate are asked.
+    #[must_use]
+    pub fn new(case: &'c Case, set: &PolicySet) -> Option<Self> {
+        match reach::stage(case, set, None) {
+            Stage::Open(front) => Some(Self { case, front: *front }),
+            Stage::Refused(_) | Stage::Denied(_) => None,
+        }
     }
-    if let Some(now) = case.now {
-        host.set_now(now);
+
+    /// The case.
+    #[must_use]
+    pub const fn case(&self) -> &'c Case {
+        self.case
     }
-    let request = request(case, &host);
-    host.ensure_namespace(&request.namespace);
-    let answer = answer(case, request, (set, &host), recording);
+
+    /// The same as [`run`].
+    #[must_use]
+    pub fn run(&self, set: &PolicySet) -> CaseResult {
+        judged(self.case, self.front.clone().answer(self.case, set, None))
+    }
+
+    /// What one policy of `set` alone decides. Where two sets differ in this policy only, and it decides the same in both, the
+    /// case has the same result in both.
+    #[must_use]
+    pub fn decide(&self, set: &PolicySet, policy: &str) -> Decision {
+        let Front { request, host, .. } = &self.front;
+        set.decide_only(request, host, |name| name == policy)
+    }
+}
+
+/// The answer beside what the case expects.
+fn judged(case: &Case, answer: Answer) -> CaseResult {
     let mismatches = case.expect.mismatches(&answer);
     let (message, field) = answer.first();
     let mut result = CaseResult {
@@ -144,138 +205,20 @@ fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Case
     result
 }
 
-fn answer(
-    case: &Case,
-    mut request: Request<'_>,
-    (set, host): (&PolicySet, &Documents),
-    recording: Option<&Recording>,
-) -> Answer {
-    // Where a case names policies, passing the CRD alone is not what it is about.
-    let by_crd = case.policies.is_empty();
-    let in_force = |name: &str| case.policies.is_empty() || case.policies.iter().any(|policy| policy == name);
-    let mut sent = taken(&mut request, host, recording);
-    let mut missed = match recording {
-        Some(_) => set.missed_by_mutating(&request, host, in_force),
-        None => Vec::new(),
-    };
-    let mutated = mutated(&request, (set, host), recording, &in_force);
-    if mutated.denial.is_some() && !sent.as_ref().is_err_and(|refused| refused.is_final) {
-        let decision = Decision { denial: mutated.denial, outcomes: mutated.outcomes, ..Decision::default() };
-        return of_decision(&decision, false);
-    }
-    if let Some(object) = mutated.object
-        && !sent.as_ref().is_err_and(|refused| refused.is_final)
-    {
-        request.object = Some(object.into());
-        sent = taken(&mut request, host, recording);
-    }
-    let checked = match sent {
-        Ok(validated) => validated && by_crd,
-        Err(refused) => return refused.answer,
-    };
-    let mut decision = set.decide_with(&request, host, in_force, recording.into());
-    decision.outcomes.splice(0..0, mutated.outcomes);
-    if recording.is_some() {
-        missed.extend(set.missed(&request, host, in_force));
-    }
-    let object = request.object.as_ref().map(|object| object.value().into_owned());
-    let again = case.expect.idempotent.then(|| {
-        let mut again = request.clone();
-        if let Some(object) = self::mutated(&request, (set, host), None, &in_force).object {
-            again.object = Some(object.into());
-            // Both are compared as a server reads them; what it would refuse then is seen all the same.
-            taken(&mut again, host, None).ok();
+impl Front {
+    /// What policies that validate make of it.
+    fn answer(self, case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Answer {
+        let Self { request, host, outcomes, checked, mut missed } = self;
+        let in_force = reach::in_force(case);
+        let mut decision = set.decide_with(&request, &host, &in_force, recording.into());
+        decision.outcomes.splice(0..0, outcomes);
+        if recording.is_some() {
+            missed.extend(set.missed(&request, &host, &in_force));
         }
-        again.object.map(|object| object.value().into_owned())
-    });
-    Answer { missed, object, again: again.flatten(), ..of_decision(&decision, checked) }
-}
-
-/// Does to the object what a server does when it has read it, as far as its kind is known. True when it was validated by
-/// its definition.
-fn taken(
-    request: &mut Request<'_>,
-    host: &Documents,
-    recording: Option<&Recording>,
-) -> Result<bool, Box<builtin::Refused>> {
-    let crd = host.crd_of(&request.kind).filter(|_| request.operation != Operation::Delete).cloned();
-    let Some(crd) = crd else { return builtin::prepare(request, host).map(|()| false) };
-    let Some(version) = crd.version(&request.kind.version) else {
-        return builtin::prepare(request, host).map(|()| false);
-    };
-    let old = request.old_object.as_ref().map(|old| version.stored(&old.value()));
-    let status = request.subresource == "status";
-    let write = Write { crd: &crd, version, old: old.as_ref(), status, eval: recording.into() };
-    let validated = write_resource(&write, request);
-    request.old_object = old.map(Object::from);
-    validated
-}
-
-/// What policies make of the object.
-fn mutated(
-    request: &Request<'_>,
-    (set, host): (&PolicySet, &Documents),
-    recording: Option<&Recording>,
-    in_force: &dyn Fn(&str) -> bool,
-) -> Mutated {
-    let kinds =
-        KnownKinds { documents: host, builtins: host.builtins().map(|builtins| builtins as &dyn Builtins) };
-    set.mutate_fully(request, (host, &kinds), recording.into(), in_force)
-}
-
-fn request(case: &Case, host: &Documents) -> Request<'static> {
-    let subject = case.object.as_deref().or(case.old_object.as_deref()).unwrap_or(&Value::Null);
-    let text = |pointer: &str| subject.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let kind = GroupVersionKind::of(subject);
-    let (resource, subresource) = target::resource(&kind, case.resource.as_deref(), &case.subresource, host);
-    let namespace = case.namespace.clone().unwrap_or_else(|| match kind.kind.as_str() {
-        "Namespace" if kind.group.is_empty() => text("/metadata/name").to_owned(),
-        _ => text("/metadata/namespace").to_owned(),
-    });
-    let (object, old_object) = match case.operation {
-        Operation::Delete => (None, case.old_object.as_ref().or(case.object.as_ref())),
-        _ => (case.object.as_ref(), case.old_object.as_ref()),
-    };
-    Request {
-        uid: "00000000-0000-0000-0000-000000000000".to_owned(),
-        request_kind: kind.clone(),
-        request_resource: resource.clone(),
-        request_subresource: subresource.clone(),
-        kind,
-        resource,
-        subresource,
-        name: text("/metadata/name").to_owned(),
-        namespace,
-        operation: case.operation,
-        user: case.user.clone(),
-        object: object.cloned().map(Object::from),
-        old_object: old_object.cloned().map(Object::from),
-        options: case.options.clone().map(Object::from),
-        dry_run: case.dry_run,
+        let object = request.object.as_ref().map(|object| object.value().into_owned());
+        let again = case.expect.idempotent.then(|| reach::again(case, &request, (set, &host)));
+        Answer { missed, object, again: again.flatten(), ..of_decision(&decision, checked) }
     }
-}
-
-/// Does to a custom resource what the API server does before admission, and validates it. True when there was an
-/// object to validate.
-fn write_resource(write: &Write<'_>, request: &mut Request<'_>) -> Result<bool, Box<builtin::Refused>> {
-    let Some(new) = &request.object else { return Ok(false) };
-    let written = write.decide(&new.value());
-    request.object = Some(written.object.into());
-    if written.errors.is_empty() {
-        return Ok(true);
-    }
-    let answer = Answer {
-        outcome: Some(Outcome::Deny),
-        told: written.errors.iter().map(of_error).collect(),
-        reason: Some(Reason::Invalid),
-        ..Answer::default()
-    };
-    Err(Box::new(builtin::Refused { answer, is_final: false }))
-}
-
-fn of_error(error: &FieldError) -> Told {
-    let StatusCause { message, field, .. } = error.cause();
-    Told { message, field, cause: Some(error.kind) }
 }
 
 /// What a policy would deny for, if there was no exception.

@@ -1,0 +1,204 @@
+//! What a change is, and how it is made to a document.
+
+use admit_cel::Span;
+use serde_json::Value;
+
+/// What kind of change it is.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Operator {
+    /// Another comparison: `<=` for `<`, `!=` for `==`.
+    Comparison,
+    /// `||` for `&&`, and the other way round.
+    Logic,
+    /// A negation more or less.
+    Negation,
+    /// A part of a chain, a branch of a condition, or a whole rule left out.
+    Clause,
+    /// `true` for `has()`.
+    Presence,
+    /// A number one more or one less.
+    Constant,
+    /// `exists` for `all`, and the other way round.
+    Quantifier,
+    /// An operation that is not matched any more.
+    Operation,
+    /// A resource, or a rule about resources, left out.
+    Resource,
+    /// A demand of a selector left out.
+    Selector,
+    /// A validation action left out, or a weaker one.
+    Action,
+}
+
+impl Operator {
+    /// Every kind, in the order in which they are told.
+    pub const ALL: [Self; 11] = [
+        Self::Comparison,
+        Self::Logic,
+        Self::Negation,
+        Self::Clause,
+        Self::Presence,
+        Self::Constant,
+        Self::Quantifier,
+        Self::Operation,
+        Self::Resource,
+        Self::Selector,
+        Self::Action,
+    ];
+
+    /// Its name: `comparison`.
+    ///
+    /// ```
+    /// use admit_analysis::mutate::Operator;
+    ///
+    /// assert_eq!(Operator::Presence.as_str(), "has");
+    /// assert!(Operator::ALL.iter().all(|operator| !operator.as_str().is_empty()));
+    /// ```
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Comparison => "comparison",
+            Self::Logic => "logic",
+            Self::Negation => "negation",
+            Self::Clause => "clause",
+            Self::Presence => "has",
+            Self::Constant => "constant",
+            Self::Quantifier => "quantifier",
+            Self::Operation => "operation",
+            Self::Resource => "resource",
+            Self::Selector => "selector",
+            Self::Action => "action",
+        }
+    }
+}
+
+/// One small change of a document. [`mutants`](super::mutants) has an example.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mutant {
+    /// What kind of change it is.
+    pub operator: Operator,
+    /// The field that is changed, such as `spec.validations[0].expression`.
+    pub field: String,
+    /// The part of the expression that is changed; none for fields that are none.
+    pub span: Option<Span>,
+    /// What is changed, as it was.
+    pub was: String,
+    /// What it becomes; empty for what is left out.
+    pub becomes: String,
+    /// Where the field is.
+    pub(super) pointer: String,
+    /// What stands there then; none where it is left out.
+    pub(super) value: Option<Value>,
+}
+
+impl Mutant {
+    /// The document with the change made to it.
+    #[must_use]
+    pub fn of(&self, document: &Value) -> Value {
+        let mut changed = document.clone();
+        match &self.value {
+            Some(value) => {
+                if let Some(place) = changed.pointer_mut(&self.pointer) {
+                    place.clone_from(value);
+                }
+            }
+            None => remove(&mut changed, &self.pointer),
+        }
+        changed
+    }
+
+    /// The expression of the document that is changed; none where it is a field that is none.
+    #[must_use]
+    pub fn expression<'d>(&self, document: &'d Value) -> Option<&'d str> {
+        self.span.and_then(|_| document.pointer(&self.pointer)).and_then(Value::as_str)
+    }
+
+    /// Whether an expression is changed, and not what is matched.
+    #[must_use]
+    pub const fn is_of_expression(&self) -> bool {
+        self.span.is_some()
+    }
+}
+
+pub(super) fn remove(document: &mut Value, pointer: &str) {
+    let Some((parent, key)) = pointer.rsplit_once('/') else { return };
+    match document.pointer_mut(parent) {
+        Some(Value::Object(map)) => {
+            map.shift_remove(&key.replace("~1", "/").replace("~0", "~"));
+        }
+        Some(Value::Array(items)) => {
+            if let Some(at) = key.parse().ok().filter(|at| *at < items.len()) {
+                items.remove(at);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A place in a document, in both notations.
+#[derive(Clone, Debug)]
+pub(super) struct Place<'d> {
+    pub(super) pointer: String,
+    pub(super) field: String,
+    pub(super) value: &'d Value,
+}
+
+impl<'d> Place<'d> {
+    pub(super) const fn root(value: &'d Value) -> Self {
+        Self { pointer: String::new(), field: String::new(), value }
+    }
+
+    /// A member, whose name needs no brackets.
+    pub(super) fn child(&self, name: &str) -> Option<Self> {
+        let value = self.value.get(name)?;
+        let dot = if self.field.is_empty() { "" } else { "." };
+        Some(Self { pointer: self.deeper(name), field: format!("{}{dot}{name}", self.field), value })
+    }
+
+    pub(super) fn descend(&self, names: &[&str]) -> Option<Self> {
+        names.iter().try_fold(self.clone(), |place, name| place.child(name))
+    }
+
+    /// The items of a list, and the members of a map by their keys.
+    pub(super) fn parts(&self) -> Vec<Self> {
+        let one = |key: &str, value: &'d Value| Self {
+            pointer: self.deeper(key),
+            field: format!("{}[{key}]", self.field),
+            value,
+        };
+        match self.value {
+            Value::Array(items) => {
+                items.iter().enumerate().map(|(at, item)| one(&at.to_string(), item)).collect()
+            }
+            Value::Object(map) => map.iter().map(|(key, value)| one(key, value)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn deeper(&self, key: &str) -> String {
+        format!("{}/{}", self.pointer, key.replace('~', "~0").replace('/', "~1"))
+    }
+
+    /// The change that leaves it out.
+    pub(super) fn dropped(&self, operator: Operator) -> Mutant {
+        self.changed(operator, None)
+    }
+
+    /// The change that puts `value` there.
+    pub(super) fn replaced(&self, operator: Operator, value: Value) -> Mutant {
+        self.changed(operator, Some(value))
+    }
+
+    fn changed(&self, operator: Operator, value: Option<Value>) -> Mutant {
+        let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+        Mutant {
+            operator,
+            field: self.field.clone(),
+            span: None,
+            was: shown(self.value),
+            becomes: value.as_ref().map(shown).unwrap_or_default(),
+            pointer: self.pointer.clone(),
+            value,
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Judges every change of what suites test: by their cases, and what these do not see by who looks for a case that would.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use admit_analysis::mutate::{Cases, Fate, Mutant, Settled, Survey, Trial, mutants};
+use admit_analysis::prove::Solver;
+use admit_policy::manifest::{Document, Position};
+use serde_json::Value;
+
+use super::material::{Group, Material, Tests};
+use super::place;
+use super::report::{Judged, Open, Report, Survivor};
+use super::since::Lines;
+use crate::cli::load;
+use crate::cli::process::Fault;
+use crate::cli::progress::Progress;
+use crate::cli::prove::Program;
+use crate::cli::suite::parallel;
+
+/// How long a solver may think about one change.
+const ONE: Duration = Duration::from_secs(10);
+
+/// By what changes are judged.
+#[derive(Debug)]
+pub(super) struct Judging<'a> {
+    pub(super) definitions: &'a [Document],
+    pub(super) since: Option<&'a str>,
+    pub(super) solver: Option<&'a str>,
+    pub(super) items: usize,
+    pub(super) end: Option<Instant>,
+}
+
+/// A document with all cases that are about it, and its changes.
+struct Subject<'m> {
+    document: &'m Document,
+    trial: Trial<'m>,
+    mutants: Vec<(Mutant, Position)>,
+    loaded: Vec<String>,
+}
+
+/// A change by the numbers of its document and its own.
+type At = (usize, usize);
+
+impl Judging<'_> {
+    /// Everything about all of `material`.
+    ///
+    /// # Errors
+    /// Files that cannot be read, git revisions and solvers that there are not, and counterexamples that the engine does not
+    /// confirm.
+    pub(super) fn of(&self, material: &Material) -> Result<Report, Fault> {
+        let groups = material.groups();
+        let mut texts = HashMap::new();
+        let subjects = self.subjects(&groups, &mut texts)?;
+        let all: Vec<At> = subjects
+            .iter()
+            .enumerate()
+            .flat_map(|(at, subject)| (0..subject.mutants.len()).map(move |mutant| (at, mutant)))
+            .collect();
+        let begun = Instant::now();
+        let fates = self.fates(&subjects, &all);
+        let took = begun.elapsed();
+        let runs = fates.iter().map(|(_, runs)| runs).sum();
+        let left: Vec<At> = all
+            .iter()
+            .zip(&fates)
+            .filter(|(_, (fate, _))| *fate == Fate::Survived)
+            .map(|(at, _)| *at)
+            .collect();
+        let settled = self.settled(&subjects, &left)?;
+        let solver = Program::find(self.solver, None).map_err(Fault::usage)?.map(|solver| solver.name());
+        let mut report = Report { documents: Vec::new(), runs, took, solver, texts };
+        report.documents.extend(subjects.iter().map(Subject::judged));
+        for (at, (fate, _)) in all.iter().zip(fates) {
+            let Some(judged) = report.documents.get_mut(at.0) else { continue };
+            match fate {
+                Fate::Killed { .. } => judged.killed += 1,
+                Fate::Refused => judged.refused += 1,
+                Fate::Unfinished => judged.open(&subjects, *at, vec![LATE.to_owned()]),
+                Fate::Survived => {}
+            }
+        }
+        for (at, settled) in left.into_iter().zip(settled) {
+            if let Some(judged) = report.documents.get_mut(at.0) {
+                judged.settle(&subjects, at, settled);
+            }
+        }
+        Ok(report)
+    }
+
+    fn subjects<'m>(
+        &self,
+        groups: &'m [Group<'m>],
+        texts: &mut HashMap<String, String>,
+    ) -> Result<Vec<Subject<'m>>, Fault> {
+        let mut known: BTreeMap<(&str, usize), (&'m Document, Vec<&'m Group<'m>>)> = BTreeMap::new();
+        for group in groups {
+            for document in group.documents.iter().copied() {
+                let place = (&*document.file, document.here().line);
+                known.entry(place).or_insert((document, Vec::new())).1.push(group);
+            }
+        }
+        let mut subjects = Vec::new();
+        for (document, groups) in known.into_values() {
+            let cases = groups.iter().map(|group| match &group.tests {
+                Tests::World(world) => Cases::World(world),
+                Tests::Narrowed(narrowed) => Cases::Narrowed(narrowed),
+            });
+            let trial = Trial::new(&document.value, cases.collect());
+            if trial.case_count() == 0 {
+                continue;
+            }
+            let file = document.file.to_string();
+            if !texts.contains_key(&file) {
+                texts.insert(file.clone(), load::text(Path::new(&file))?);
+            }
+            let text = texts.get(&file).map_or("", String::as_str);
+            let mut loaded: Vec<String> = groups
+                .iter()
+                .flat_map(|group| group.documents.iter().map(|document| document.file.to_string()))
+                .collect();
+            loaded.sort();
+            loaded.dedup();
+            let mutants = self.mutants(document, text)?;
+            if !mutants.is_empty() {
+                subjects.push(Subject { document, trial, mutants, loaded });
+            }
+        }
+        Ok(subjects)
+    }
+
+    /// The changes of a document with their places, those of changed lines only where that is asked for.
+    fn mutants(&self, document: &Document, text: &str) -> Result<Vec<(Mutant, Position)>, Fault> {
+        let lines = self.since.map(|revision| Lines::since(revision, &document.file)).transpose()?;
+        let all =
+            mutants(&document.value).map_err(|error| Fault::usage(format!("{}: {error}", document.file)))?;
+        let mut placed = Vec::new();
+        for mutant in all {
+            let key = document.position(&mutant.field);
+            let expression = mutant.expression(&document.value).unwrap_or_default();
+            if let Some(lines) = &lines
+                && !lines.touch(&(key.line..=place::last_line(text, key, expression)))
+            {
+                continue;
+            }
+            let at = mutant.span.map_or(key, |span| {
+                place::token(text, key, expression, usize::try_from(span.start).unwrap_or_default())
+            });
+            placed.push((mutant, at));
+        }
+        Ok(placed)
+    }
+
+    fn over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
+    }
+
+    fn fates(&self, subjects: &[Subject<'_>], all: &[At]) -> Vec<(Fate, u64)> {
+        let progress = Progress::of(Some(all.len()), "judging");
+        let judge = |number: usize| {
+            let fate = all.get(number).and_then(|at| {
+                let subject = subjects.get(at.0)?;
+                let (mutant, _) = subject.mutants.get(at.1)?;
+                Some(subject.trial.judge(mutant, &|| self.over()))
+            });
+            progress.step();
+            fate.unwrap_or((Fate::Unfinished, 0))
+        };
+        parallel::ordered(all.len(), judge, |_| false)
+    }
+
+    /// What becomes of those that no case sees.
+    fn settled(&self, subjects: &[Subject<'_>], left: &[At]) -> Result<Vec<Settled>, Fault> {
+        let definitions: Vec<&Value> = self.definitions.iter().map(|document| &document.value).collect();
+        let progress = Progress::of(Some(left.len()), "looking for cases");
+        let settle = |number: usize| {
+            let found = left.get(number).and_then(|at| {
+                let subject = subjects.get(at.0)?;
+                Some((subject, subject.mutants.get(at.1)?))
+            });
+            let Some((subject, (mutant, _))) = found else { return Ok(late()) };
+            if self.over() {
+                return Ok(late());
+            }
+            let end = self.end.into_iter().chain(Instant::now().checked_add(ONE)).min();
+            let over = || end.is_some_and(|end| Instant::now() >= end);
+            let mut solver = Program::find(self.solver, end).map_err(Fault::usage)?;
+            let solver = solver.as_mut().map(|solver| solver as &mut dyn Solver);
+            let survey = Survey { trial: &subject.trial, definitions: &definitions, items: self.items };
+            let settled = survey.settle(mutant, solver, &over).map_err(Fault::internal);
+            progress.step();
+            settled
+        };
+        parallel::ordered(left.len(), settle, Result::is_err).into_iter().collect()
+    }
+}
+
+const LATE: &str = "the time was over (--timeout)";
+
+fn late() -> Settled {
+    Settled::Undecided(vec![LATE.to_owned()])
+}
+
+impl Subject<'_> {
+    fn judged(&self) -> Judged {
+        let text = |pointer: &str| {
+            self.document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        Judged {
+            file: self.document.file.to_string(),
+            at: self.document.here(),
+            kind: text("/kind"),
+            name: text("/metadata/name"),
+            cases: self.trial.case_count(),
+            killed: 0,
+            equivalent: 0,
+            refused: 0,
+            survivors: Vec::new(),
+            undecided: Vec::new(),
+            loaded: self.loaded.clone(),
+        }
+    }
+}
+
+impl Judged {
+    fn open(&mut self, subjects: &[Subject<'_>], at: At, why: Vec<String>) {
+        let placed = subjects.get(at.0).and_then(|subject| subject.mutants.get(at.1));
+        self.undecided.extend(placed.map(|(mutant, at)| Open { mutant: mutant.clone(), at: *at, why }));
+    }
+
+    fn settle(&mut self, subjects: &[Subject<'_>], at: At, settled: Settled) {
+        match settled {
+            Settled::Equivalent => self.equivalent += 1,
+            Settled::Undecided(why) => self.open(subjects, at, why),
+            Settled::Killable(killing) => {
+                let placed = subjects.get(at.0).and_then(|subject| subject.mutants.get(at.1));
+                self.survivors.extend(placed.map(|(mutant, at)| Survivor {
+                    mutant: mutant.clone(),
+                    at: *at,
+                    killing: *killing,
+                }));
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! `admit mutate`: changes rules one small thing at a time, and shows what no test case sees.
+//!
+//! ```text
+//! suites ──material──► policies, definitions and cases ──judged──► Report ──render──► standard output
+//! ```
+//!
+//! Suites are loaded as `admit test` loads them; changes, and what cases say of them, are those of [`admit_analysis::mutate`].
+
+mod judged;
+mod material;
+mod place;
+mod report;
+mod since;
+mod write;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use jiff::SignedDuration;
+
+pub(super) use self::report::{Judged, Open, Report, Sums, Survivor};
+use super::process::{self, Fault};
+use super::render::{self, Palette, mutate as drawing};
+use super::value_parsers::limit;
+use super::{Exit, load};
+
+/// Arguments of `admit mutate`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every policy, binding and definition that cases are about is changed, one small thing at a time: a comparison, `&&` and `||`, a \
+negation, a clause or `has()` left out, a number one more or less, `all` and `exists`, an operation, a resource, a demand of a \
+selector or an action left out. A case that is then judged otherwise than it expects has seen the change. Messages are not changed, \
+nor are MutatingAdmissionPolicies. What no case is about is not changed either: `admit test --require-tests` tells of it.
+
+A change that no case sees is shown with a case that would: one beside those that there are, or one that a solver finds (z3 or \
+cvc5, on the PATH). Where the solver proves that the change denies what was denied, and nothing else, it is left out and counted. \
+Of others it is not known, which counts as not seen.
+
+Examples:
+  admit mutate policies/                         # everything below a folder
+  admit mutate policies/ --definitions deploy/crds --write more.suite.yaml
+  admit mutate policies/ --min-score 95          # for CI: fails below
+  admit mutate policies/ --since origin/main     # only rules whose lines changed
+  admit mutate policies/mustgather/timeout.suite.yaml -o sarif > mutate.sarif
+
+Exit codes: 0 every change is seen, or with --min-score enough of them, 1 some are not, 2 usage or unreadable input, 3 a policy or \
+CRD does not compile, 4 internal error, 5 of some it is not known")]
+pub(super) struct MutateArgs {
+    /// Suites, or folders searched for `*.suite.yaml` and `*.testsuite.yaml`, as of `admit test`
+    #[arg(default_value = ".")]
+    paths: Vec<PathBuf>,
+
+    /// Where the definitions are that `*.testsuite.yaml` suites name [default: what lies beside their `tests` folder]
+    #[arg(long, value_name = "DIR")]
+    crds: Option<PathBuf>,
+
+    /// CRDs of the kinds that policies are about, to prove that a change makes no difference: files or folders
+    #[arg(long, value_name = "PATH")]
+    definitions: Vec<PathBuf>,
+
+    /// Change only rules of which a line differs from this git revision
+    #[arg(long, value_name = "REV")]
+    since: Option<String>,
+
+    /// How many per cent of the changes cases have to see; then nothing else decides how the command ends
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    min_score: Option<f64>,
+
+    /// Write the cases that would see what no case sees as a suite
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+
+    /// Items of lists and entries of maps that proofs think of, where no fewer are declared
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=32))]
+    items: u8,
+
+    /// Which solver: z3, cvc5 or a path [default: the first on the PATH]
+    #[arg(long, value_name = "NAME")]
+    solver: Option<String>,
+
+    /// How long all of it may take; what is not judged then is not known
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
+    timeout: SignedDuration,
+
+    /// Tell also of every policy and definition, and how many cases were run in a second
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// How results are written
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// One document
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Annotations of GitHub Actions
+    Github,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let parsed: Option<f64> = text.trim_end_matches('%').parse().ok();
+    parsed
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .ok_or_else(|| "it is a number from 0 to 100, such as 95".to_owned())
+}
+
+impl MutateArgs {
+    pub(super) fn run(self) -> Exit {
+        match self.report() {
+            Ok(report) => {
+                render::print(&match self.output {
+                    Format::Text => drawing::text(&report, self.verbose, Palette::of_stdout()),
+                    Format::Json => drawing::json(&report),
+                    Format::Sarif => drawing::sarif(&report),
+                    Format::Github => drawing::github(&report),
+                });
+                report.exit(self.min_score)
+            }
+            Err(fault) => process::fail(&fault),
+        }
+    }
+
+    fn report(&self) -> Result<Report, Fault> {
+        let end = Instant::now().checked_add(self.timeout.unsigned_abs());
+        let material = material::load(&self.paths, self.crds.as_deref())?;
+        let definitions = load::policy_documents(&self.definitions)?;
+        let judging = judged::Judging {
+            definitions: &definitions,
+            since: self.since.as_deref(),
+            solver: self.solver.as_deref(),
+            items: usize::from(self.items),
+            end,
+        };
+        let report = judging.of(&material)?;
+        if let Some(file) = &self.write {
+            write::suite(file, &report)?;
+        }
+        Ok(report)
+    }
+}

@@ -1,0 +1,56 @@
+//! Writes the cases that would see what no case sees as a suite for `admit test`.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::report::Report;
+use crate::cli::process::Fault;
+use crate::cli::render;
+
+/// One suite for each set of files that cases need.
+///
+/// # Errors
+/// When the file cannot be written.
+pub(super) fn suite(file: &Path, report: &Report) -> Result<(), Fault> {
+    let mut suites: Vec<(&[String], Vec<&Value>)> = Vec::new();
+    for document in &report.documents {
+        for survivor in &document.survivors {
+            let case = &survivor.killing.case;
+            match suites.iter_mut().find(|(loaded, _)| *loaded == document.loaded.as_slice()) {
+                // One request may see several changes.
+                Some((_, cases)) if cases.iter().any(|known| same_request(known, case)) => {}
+                Some((_, cases)) => cases.push(case),
+                None => suites.push((&document.loaded, vec![case])),
+            }
+        }
+    }
+    let written: Vec<String> = suites
+        .into_iter()
+        .map(|(loaded, cases)| {
+            let documents: Vec<String> = loaded.iter().map(|path| absolute(path)).collect();
+            render::json(
+                &json!({"apiVersion": "admit/v1", "kind": "Suite", "documents": documents, "cases": cases}),
+            )
+        })
+        .collect();
+    if written.is_empty() {
+        return Ok(());
+    }
+    std::fs::write(file, written.join("---\n"))
+        .map_err(|error| Fault::usage(format!("{}: {error}", file.display())))
+}
+
+fn same_request(a: &Value, b: &Value) -> bool {
+    let request = |case: &Value| {
+        let mut map = case.as_object().cloned().unwrap_or_default();
+        map.shift_remove("name");
+        map
+    };
+    request(a) == request(b)
+}
+
+/// Suites name their documents from where they are themselves.
+fn absolute(path: &str) -> String {
+    std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
+}

@@ -1,0 +1,213 @@
+//! Renders what is known of changes of rules.
+
+use std::fmt::Write as _;
+
+use admit_analysis::mutate::{Mutant, Operator};
+use admit_policy::manifest::Position;
+use admit_policy::suite::Outcome;
+use serde_json::{Value, json as value};
+
+use super::{Palette, counted, github::Place, lint::frame, sarif as codes};
+use crate::cli::mutate::{Judged, Open, Report, Sums, Survivor};
+
+/// The findings of this command, for SARIF.
+const RULES: [(&str, &str); 2] = [
+    ("survived", "a change of a rule that no test case sees"),
+    ("undecided", "a change that no test case sees, and of which it is not known whether one could"),
+];
+
+/// For people.
+pub(in crate::cli) fn text(report: &Report, verbose: bool, palette: Palette) -> String {
+    let mut out = String::new();
+    for judged in &report.documents {
+        if verbose {
+            let (kind, name, cases) = (&judged.kind, &judged.name, counted(judged.cases, "case"));
+            let _ = writeln!(
+                out,
+                "{}:{}: {kind} {name}, {cases}: {}",
+                judged.file,
+                judged.at.line,
+                said(judged.sums())
+            );
+        }
+        for Survivor { mutant, at, killing } in &judged.survivors {
+            let head = palette.red(&format!("survived[{}]", mutant.operator.as_str()));
+            draw(&mut out, (report, judged), (mutant, *at), &head, palette);
+            let _ = writeln!(out, "    {}", told(killing.outcome, killing.changed, &killing.message));
+            let _ = writeln!(out, "    {}", killing.case);
+        }
+        for Open { mutant, at, why } in &judged.undecided {
+            let head = palette.yellow(&format!("undecided[{}]", mutant.operator.as_str()));
+            draw(&mut out, (report, judged), (mutant, *at), &head, palette);
+            why.iter().for_each(|why| {
+                let _ = writeln!(out, "    {why}");
+            });
+        }
+    }
+    if verbose {
+        let seconds = report.took.as_secs_f64();
+        #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+        let rate = if seconds > 0.0 { report.runs as f64 / seconds } else { 0.0 };
+        let _ = writeln!(out, "{} changes × cases run in {seconds:.2} s: {rate:.0} a second", report.runs);
+    }
+    let sums = report.sums();
+    let word = match (sums.survived, sums.undecided) {
+        (0, 0) => palette.green("OK"),
+        (0, _) => palette.yellow("UNDECIDED"),
+        _ => palette.red("FAIL"),
+    };
+    let _ = writeln!(
+        out,
+        "{word}: {} of {}: {}",
+        counted(sums.counted(), "change"),
+        counted(report.documents.len(), "document"),
+        said(sums)
+    );
+    out
+}
+
+fn said(sums: Sums) -> String {
+    let Sums { killed, survived, undecided, equivalent, refused } = sums;
+    let mut said = format!("{killed} seen, {survived} not, {undecided} undecided");
+    if equivalent > 0 {
+        said.push_str(&format!(", {equivalent} more that make no difference"));
+    }
+    if refused > 0 {
+        said.push_str(&format!(", {refused} that a server refuses"));
+    }
+    format!("{said}; score {} %", score(sums))
+}
+
+/// With one digit after the point, rounded down.
+fn score(sums: Sums) -> String {
+    let tenths = sums.score();
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+fn draw(
+    out: &mut String,
+    (report, judged): (&Report, &Judged),
+    (mutant, at): (&Mutant, Position),
+    head: &str,
+    palette: Palette,
+) {
+    let _ = writeln!(out, "{}:{}:{}: {head}: {}", judged.file, at.line, at.column, change(mutant));
+    let line = report.texts.get(&judged.file).and_then(|text| text.lines().nth(at.line.saturating_sub(1)));
+    if let Some(line) = line {
+        frame(out, line, at, palette);
+    }
+}
+
+/// What is changed, in words.
+fn change(mutant: &Mutant) -> String {
+    if mutant.becomes.is_empty() {
+        format!("without `{}`, no case fails", mutant.was)
+    } else if mutant.operator == Operator::Clause && mutant.becomes == "true" {
+        "without this rule, no case fails".to_owned()
+    } else {
+        format!("with `{}` for `{}`, no case fails", mutant.becomes, mutant.was)
+    }
+}
+
+/// What the case comes to.
+fn told(outcome: Outcome, changed: Outcome, message: &str) -> String {
+    let message = if message.is_empty() { String::new() } else { format!(" ({message})") };
+    format!(
+        "this case would: it expects {}, and comes to {} then{message}",
+        outcome.as_str(),
+        changed.as_str()
+    )
+}
+
+/// One document.
+pub(in crate::cli) fn json(report: &Report) -> String {
+    let documents: Vec<Value> = report.documents.iter().map(document).collect();
+    super::json(&value!({
+        "solver": report.solver, "documents": documents, "summary": sums(report.sums()),
+    }))
+}
+
+fn document(judged: &Judged) -> Value {
+    let survivors: Vec<Value> = judged
+        .survivors
+        .iter()
+        .map(|Survivor { mutant, at, killing }| {
+            let mut shown = shown(mutant, *at);
+            if let Some(map) = shown.as_object_mut() {
+                map.insert("case".to_owned(), killing.case.clone());
+                map.insert("outcome".to_owned(), killing.outcome.as_str().into());
+                map.insert("changedOutcome".to_owned(), killing.changed.as_str().into());
+            }
+            shown
+        })
+        .collect();
+    let undecided: Vec<Value> = judged
+        .undecided
+        .iter()
+        .map(|Open { mutant, at, why }| {
+            let mut shown = shown(mutant, *at);
+            if let Some(map) = shown.as_object_mut() {
+                map.insert("why".to_owned(), value!(why));
+            }
+            shown
+        })
+        .collect();
+    value!({
+        "kind": judged.kind, "name": judged.name, "file": judged.file, "line": judged.at.line, "cases": judged.cases,
+        "survived": survivors, "undecided": undecided, "summary": sums(judged.sums()),
+    })
+}
+
+fn shown(mutant: &Mutant, at: Position) -> Value {
+    value!({
+        "operator": mutant.operator.as_str(), "field": mutant.field, "line": at.line, "column": at.column,
+        "was": mutant.was, "becomes": mutant.becomes,
+    })
+}
+
+fn sums(sums: Sums) -> Value {
+    let Sums { killed, survived, undecided, equivalent, refused } = sums;
+    #[expect(clippy::cast_precision_loss, reason = "tenths of per cent")]
+    let score = sums.score() as f64 / 10.0;
+    value!({
+        "killed": killed, "survived": survived, "undecided": undecided, "equivalent": equivalent, "refused": refused,
+        "score": score,
+    })
+}
+
+/// A change that is not seen: its level, its code, its text and its place.
+type Finding<'r> = (&'static str, &'static str, String, (&'r str, Position));
+
+fn findings(report: &Report) -> Vec<Finding<'_>> {
+    let mut findings = Vec::new();
+    for judged in &report.documents {
+        for Survivor { mutant, at, killing } in &judged.survivors {
+            let told = told(killing.outcome, killing.changed, &killing.message);
+            let text = format!("{}\n{told}: {}", change(mutant), killing.case);
+            findings.push(("error", "survived", text, (judged.file.as_str(), *at)));
+        }
+        for Open { mutant, at, why } in &judged.undecided {
+            let text = format!("{}: {}", change(mutant), why.join("; "));
+            findings.push(("warning", "undecided", text, (judged.file.as_str(), *at)));
+        }
+    }
+    findings
+}
+
+/// For code scanning.
+pub(in crate::cli) fn sarif(report: &Report) -> String {
+    let results: Vec<Value> = findings(report)
+        .into_iter()
+        .map(|(level, code, text, (file, at))| codes::result(code, level, &text, file, at))
+        .collect();
+    codes::document(&RULES, &results)
+}
+
+/// Annotations of source lines.
+pub(in crate::cli) fn github(report: &Report) -> String {
+    let mut out = String::new();
+    for (level, code, text, (file, at)) in findings(report) {
+        super::github::annotate(&mut out, level, Place { file, at, title: code }, &text);
+    }
+    out
+}

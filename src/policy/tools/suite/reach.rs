@@ -1,0 +1,193 @@
+//! What happens to the request of a test case before policies that validate are asked: it is built, read as a server reads it,
+//! and changed by policies that change objects.
+
+use std::sync::Arc;
+
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::status::StatusCause;
+use serde_json::Value;
+
+use super::expect::{Answer, Told};
+use super::{Case, Outcome, builtin, target};
+use crate::crd::Write;
+use crate::read::object::Object;
+use crate::report::decision::{Decision, PolicyOutcome, Reason};
+use crate::report::recording::Recording;
+use crate::request::{GroupVersionKind, Operation, Request};
+use crate::set::PolicySet;
+use crate::set::builtins::Builtins;
+use crate::set::documents::Documents;
+use crate::set::known::KnownKinds;
+use crate::vap::{Missed, Mutated};
+
+/// How far a case comes.
+pub(super) enum Stage {
+    /// The object is none that a server takes.
+    Refused(Answer),
+    /// By a policy that changes objects.
+    Denied(Decision),
+    /// Policies that validate are asked.
+    Open(Box<Front>),
+}
+
+/// What policies that validate are asked about.
+#[derive(Clone, Debug)]
+pub(super) struct Front {
+    pub(super) request: Request<'static>,
+    pub(super) host: Documents,
+    /// Of the policies that change objects.
+    pub(super) outcomes: Vec<PolicyOutcome>,
+    /// The definition had its say, and the case is about that too.
+    pub(super) checked: bool,
+    /// Policies that were not asked; only where the case is recorded.
+    pub(super) missed: Vec<Missed>,
+}
+
+/// Whether a policy is in force for the case.
+pub(super) fn in_force(case: &Case) -> impl Fn(&str) -> bool {
+    |name: &str| case.policies.is_empty() || case.policies.iter().any(|policy| policy == name)
+}
+
+pub(super) fn stage(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Stage {
+    let mut host = set.documents().clone();
+    for object in &case.existing {
+        host.insert(Arc::clone(object));
+    }
+    if let Some(answers) = &case.access {
+        host.set_answers(Arc::clone(answers));
+    }
+    if let Some(now) = case.now {
+        host.set_now(now);
+    }
+    let mut request = request(case, &host);
+    host.ensure_namespace(&request.namespace);
+    // Where a case names policies, passing the CRD alone is not what it is about.
+    let by_crd = case.policies.is_empty();
+    let in_force = in_force(case);
+    let mut sent = taken(&mut request, &host, recording);
+    let missed = match recording {
+        Some(_) => set.missed_by_mutating(&request, &host, &in_force),
+        None => Vec::new(),
+    };
+    let mutated = mutated(&request, (set, &host), recording, &in_force);
+    if mutated.denial.is_some() && !sent.as_ref().is_err_and(|refused| refused.is_final) {
+        return Stage::Denied(Decision {
+            denial: mutated.denial,
+            outcomes: mutated.outcomes,
+            ..Decision::default()
+        });
+    }
+    if let Some(object) = mutated.object
+        && !sent.as_ref().is_err_and(|refused| refused.is_final)
+    {
+        request.object = Some(object.into());
+        sent = taken(&mut request, &host, recording);
+    }
+    let checked = match sent {
+        Ok(validated) => validated && by_crd,
+        Err(refused) => return Stage::Refused(refused.answer),
+    };
+    Stage::Open(Box::new(Front { request, host, outcomes: mutated.outcomes, checked, missed }))
+}
+
+/// The object after policies saw it once more that change objects.
+pub(super) fn again(
+    case: &Case,
+    request: &Request<'static>,
+    (set, host): (&PolicySet, &Documents),
+) -> Option<Value> {
+    let mut again = request.clone();
+    if let Some(object) = mutated(request, (set, host), None, &in_force(case)).object {
+        again.object = Some(object.into());
+        // Both are compared as a server reads them; what it would refuse then is seen all the same.
+        taken(&mut again, host, None).ok();
+    }
+    again.object.map(|object| object.value().into_owned())
+}
+
+/// Does to the object what a server does when it has read it, as far as its kind is known. True when it was validated by
+/// its definition.
+fn taken(
+    request: &mut Request<'_>,
+    host: &Documents,
+    recording: Option<&Recording>,
+) -> Result<bool, Box<builtin::Refused>> {
+    let crd = host.crd_of(&request.kind).filter(|_| request.operation != Operation::Delete).cloned();
+    let Some(crd) = crd else { return builtin::prepare(request, host).map(|()| false) };
+    let Some(version) = crd.version(&request.kind.version) else {
+        return builtin::prepare(request, host).map(|()| false);
+    };
+    let old = request.old_object.as_ref().map(|old| version.stored(&old.value()));
+    let status = request.subresource == "status";
+    let write = Write { crd: &crd, version, old: old.as_ref(), status, eval: recording.into() };
+    let validated = write_resource(&write, request);
+    request.old_object = old.map(Object::from);
+    validated
+}
+
+/// What policies make of the object.
+fn mutated(
+    request: &Request<'_>,
+    (set, host): (&PolicySet, &Documents),
+    recording: Option<&Recording>,
+    in_force: &dyn Fn(&str) -> bool,
+) -> Mutated {
+    let kinds =
+        KnownKinds { documents: host, builtins: host.builtins().map(|builtins| builtins as &dyn Builtins) };
+    set.mutate_fully(request, (host, &kinds), recording.into(), in_force)
+}
+
+fn request(case: &Case, host: &Documents) -> Request<'static> {
+    let subject = case.object.as_deref().or(case.old_object.as_deref()).unwrap_or(&Value::Null);
+    let text = |pointer: &str| subject.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let kind = GroupVersionKind::of(subject);
+    let (resource, subresource) = target::resource(&kind, case.resource.as_deref(), &case.subresource, host);
+    let namespace = case.namespace.clone().unwrap_or_else(|| match kind.kind.as_str() {
+        "Namespace" if kind.group.is_empty() => text("/metadata/name").to_owned(),
+        _ => text("/metadata/namespace").to_owned(),
+    });
+    let (object, old_object) = match case.operation {
+        Operation::Delete => (None, case.old_object.as_ref().or(case.object.as_ref())),
+        _ => (case.object.as_ref(), case.old_object.as_ref()),
+    };
+    Request {
+        uid: "00000000-0000-0000-0000-000000000000".to_owned(),
+        request_kind: kind.clone(),
+        request_resource: resource.clone(),
+        request_subresource: subresource.clone(),
+        kind,
+        resource,
+        subresource,
+        name: text("/metadata/name").to_owned(),
+        namespace,
+        operation: case.operation,
+        user: case.user.clone(),
+        object: object.cloned().map(Object::from),
+        old_object: old_object.cloned().map(Object::from),
+        options: case.options.clone().map(Object::from),
+        dry_run: case.dry_run,
+    }
+}
+
+/// Does to a custom resource what the API server does before admission, and validates it. True when there was an
+/// object to validate.
+fn write_resource(write: &Write<'_>, request: &mut Request<'_>) -> Result<bool, Box<builtin::Refused>> {
+    let Some(new) = &request.object else { return Ok(false) };
+    let written = write.decide(&new.value());
+    request.object = Some(written.object.into());
+    if written.errors.is_empty() {
+        return Ok(true);
+    }
+    let answer = Answer {
+        outcome: Some(Outcome::Deny),
+        told: written.errors.iter().map(of_error).collect(),
+        reason: Some(Reason::Invalid),
+        ..Answer::default()
+    };
+    Err(Box::new(builtin::Refused { answer, is_final: false }))
+}
+
+fn of_error(error: &FieldError) -> Told {
+    let StatusCause { message, field, .. } = error.cause();
+    Told { message, field, cause: Some(error.kind) }
+}
