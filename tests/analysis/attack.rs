@@ -95,9 +95,9 @@ fn policies_without_holes_cause_hardly_an_alarm() {
     let policies = entries("pod-security");
     assert_eq!(policies.len(), 16);
     for path in policies {
+        let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
         let (found, time) = attacked(&path, &[]);
         worst = worst.max(found.findings.len());
-        let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
         report +=
             &format!("{name} ({time:?}, {} tried, {} denied)\n{}", found.tried, found.denied, told(&found));
         assert_eq!(found.undecided, None, "{name}\n{report}");

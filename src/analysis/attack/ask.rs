@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use admit_policy::{GroupVersionKind, GroupVersionResource, Operation, UserInfo};
+use admit_policy::{GroupVersionKind, GroupVersionResource, Object, Operation, Request, UserInfo};
 use serde_json::{Map, Value, json};
 
-use super::path;
+use super::path::{self, Path};
 
 /// A request, and what exists when it is made.
 ///
@@ -52,6 +52,37 @@ impl Ask {
             user,
             existing: Vec::new(),
             authorizer: None,
+        }
+    }
+
+    /// A request that is given, by which other objects exist; an object that leaves its namespace out is in that of the request.
+    ///
+    /// [`Inquiry`](super::Inquiry) has an example of a request.
+    #[must_use]
+    pub fn of(
+        request: &Request<'_>,
+        namespaced: bool,
+        existing: &[Arc<Value>],
+        authorizer: Option<Value>,
+    ) -> Self {
+        let place = |object: &Object<'_>| {
+            let mut object = object.value().into_owned();
+            let path = Path::of_names(["metadata", "namespace"]);
+            if namespaced && path.get(&object).is_none() {
+                path.set(&mut object, json!(request.namespace));
+            }
+            object
+        };
+        Self {
+            operation: request.operation,
+            resource: request.resource.clone(),
+            subresource: request.subresource.clone(),
+            namespace: request.namespace.clone(),
+            object: request.object.as_ref().map(place),
+            old_object: request.old_object.as_ref().map(place),
+            user: request.user.clone(),
+            existing: existing.to_vec(),
+            authorizer,
         }
     }
 

@@ -1,13 +1,15 @@
 //! Finds requests that a policy denies, where nobody gave one: the least objects of the kinds that it matches, changed where its
 //! rules look.
 
+use std::collections::BTreeSet;
+
 use admit_policy::matching::Rule;
-use admit_policy::{GroupVersionResource, Operation, ServedKind, init};
+use admit_policy::{FieldType, GroupVersionResource, Operation, ServedKind, init};
 use serde_json::{Value, json};
 
 use super::ask::Ask;
-use super::judge::Judge;
-use super::path::Path;
+use super::judge::{Judge, Judged};
+use super::path::{Path, Step};
 use super::rules::Rules;
 use super::types::Types;
 use super::values::{Values, complete, instances};
@@ -16,6 +18,10 @@ use super::values::{Values, complete, instances};
 const MOST_TRIED: usize = 2_500;
 /// Changes of which two are made at once.
 const MOST_PAIRED: usize = 40;
+/// Changes that make up for one refusal.
+const MOST_REPAIRS: usize = 8;
+/// Members of one object that rules tell from the others.
+const FEW: usize = 3;
 /// Kinds that are started from.
 const MOST_KINDS: usize = 8;
 const NAMESPACE: &str = "default";
@@ -123,35 +129,64 @@ impl Finder<'_> {
     }
 
     fn from(&self, start: &Ask, tried: &mut usize, over: &dyn Fn() -> bool) -> Option<Ask> {
-        let mut is_denied = |ask: &Ask| {
+        let mut judged = |ask: &Ask| {
             *tried = tried.saturating_add(1);
-            if *tried > MOST_TRIED || over() {
-                return None;
-            }
-            let judged = self.judge.ask(ask);
-            Some(judged.denies && judged.refused.is_none())
+            if *tried > MOST_TRIED || over() { None } else { Some(self.judge.ask(ask)) }
         };
-        if is_denied(start)? {
+        let is_denied = |judged: &Judged| judged.denies && judged.refused.is_none();
+        if is_denied(&judged(start)?) {
             return Some(start.clone());
         }
         let object = start.object.as_ref()?;
         let changes = self.changes(start, object);
         for change in &changes {
             let Some(ask) = self.changed(start, [change]) else { continue };
-            if is_denied(&ask)? {
+            let came = judged(&ask)?;
+            if is_denied(&came) {
                 return Some(ask);
+            }
+            for repaired in came.refused.iter().flat_map(|refusal| self.repaired(&ask, &change.0, refusal)) {
+                if is_denied(&judged(&repaired)?) {
+                    return Some(repaired);
+                }
             }
         }
         let few: Vec<&Change> = spread(&changes, MOST_PAIRED);
         for (at, one) in few.iter().enumerate() {
             for other in few.iter().skip(at.saturating_add(1)).filter(|other| other.0 != one.0) {
                 let Some(ask) = self.changed(start, [*one, *other]) else { continue };
-                if is_denied(&ask)? {
+                if is_denied(&judged(&ask)?) {
                     return Some(ask);
                 }
             }
         }
         None
+    }
+
+    /// Requests in which what a server names in its refusal is otherwise: `hostUsers must be false`.
+    fn repaired(&self, ask: &Ask, path: &Path, refusal: &str) -> Vec<Ask> {
+        let (Some(kind), Some(object)) = (self.types.kind(&ask.kind()), &ask.object) else {
+            return Vec::new();
+        };
+        let is_named =
+            |name: &str| refusal.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name);
+        let mut asks = Vec::new();
+        for length in 0..path.0.len() {
+            let around = path.prefix(length);
+            let Some(shape) = kind.shape_at(&around.pattern()) else { continue };
+            let named = kind
+                .fields(shape)
+                .iter()
+                .filter(|field| field.of == FieldType::Bool && is_named(&field.name));
+            for (field, value) in named.flat_map(|field| [(field, true), (field, false)]) {
+                let mut object = object.clone();
+                let own = around.child(Step::Name(field.name.clone()));
+                if asks.len() < MOST_REPAIRS && own.set(&mut object, json!(value)) {
+                    asks.push(ask.with(object));
+                }
+            }
+        }
+        asks
     }
 
     fn changes(&self, start: &Ask, object: &Value) -> Vec<Change> {
@@ -166,6 +201,35 @@ impl Finder<'_> {
                 changes.extend(values.into_iter().map(|value| (path.clone(), Some(value))));
             }
         }
+        changes.extend(self.unread(start, object));
+        changes
+    }
+
+    /// Members beside those that rules look at: of what is none of a list, another one is denied.
+    fn unread(&self, start: &Ask, object: &Value) -> Vec<Change> {
+        let Some(kind) = self.types.kind(&start.kind()) else { return Vec::new() };
+        let patterns = self.rules.patterns(&[]);
+        let around: BTreeSet<&[String]> =
+            patterns.iter().filter_map(|pattern| pattern.split_last().map(|(_, around)| around)).collect();
+        let mut changes = Vec::new();
+        for around in around {
+            let read = |name: &str| {
+                patterns.iter().any(|pattern| {
+                    pattern.split_last().is_some_and(|(last, own)| own == around && last == name)
+                })
+            };
+            let fields = kind.shape_at(around).map(|shape| kind.fields(shape)).unwrap_or_default();
+            if fields.iter().filter(|field| read(&field.name)).count() < FEW {
+                continue;
+            }
+            let others =
+                fields.iter().filter(|field| matches!(field.of, FieldType::Shape(_)) && !read(&field.name));
+            for (field, path) in
+                others.flat_map(|field| instances(around, object).into_iter().map(move |path| (field, path)))
+            {
+                changes.push((path.child(Step::Name(field.name.clone())), Some(json!({}))));
+            }
+        }
         changes
     }
 
@@ -178,7 +242,8 @@ impl Finder<'_> {
                         return None;
                     }
                     if let Some(kind) = self.types.kind(&start.kind()) {
-                        complete(kind, path, &mut object);
+                        // What is put there may have to have fields as well.
+                        complete(kind, &path.child(Step::Name(String::new())), &mut object);
                     }
                 }
                 None => {

@@ -136,6 +136,8 @@ pub struct Finding {
     pub admitted: Ask,
     /// What suites say of it: `allow`, `unmatched`, or `error` where an error was passed over.
     pub outcome: &'static str,
+    /// What suites say of the denied one: `deny`, or `error` where the policy fails.
+    pub denied_outcome: &'static str,
 }
 
 /// What was found of one policy.

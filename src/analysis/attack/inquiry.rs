@@ -233,15 +233,15 @@ impl<'a> Inquiry<'a> {
         let unconfirmed =
             |path: &str| Unconfirmed { policy: self.policy.to_owned(), family, path: path.to_owned() };
         let denied = known.judge.confirmed(base, true);
-        let is_denied = matches!(denied, Some(Outcome::Deny | Outcome::Error));
+        let denied = denied.filter(|outcome| matches!(outcome, Outcome::Deny | Outcome::Error));
         let outcome = match known.judge.confirmed(&ask, false) {
             Some(outcome @ (Outcome::Allow | Outcome::Unmatched | Outcome::Warn | Outcome::Audit)) => outcome,
             Some(Outcome::Error) if known.judge.ask(&ask).admitted => Outcome::Error,
             Some(Outcome::Deny | Outcome::Error) | None => return Err(unconfirmed(&path)),
         };
-        if !is_denied || !known.judge.ask(base).denies {
+        let Some(denied) = denied.filter(|_| known.judge.ask(base).denies) else {
             return Err(unconfirmed(&path));
-        }
+        };
         Ok(Finding {
             family,
             path,
@@ -252,6 +252,7 @@ impl<'a> Inquiry<'a> {
             denied: base.clone(),
             admitted: ask,
             outcome: outcome.as_str(),
+            denied_outcome: denied.as_str(),
         })
     }
 }

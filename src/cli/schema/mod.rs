@@ -40,6 +40,8 @@ pub(super) enum Subject {
     States,
     /// What `admit prove -o json` prints
     Prove,
+    /// What `admit attack -o json` prints
+    Attack,
     /// What `admit test` and `admit check` print with `--kube-versions -o json`
     ByRelease,
     /// What `admit replay -o json` prints
@@ -72,6 +74,7 @@ pub(super) fn print(of: Subject) -> Exit {
         Subject::Eval => "eval",
         Subject::States => "states",
         Subject::Prove => "prove",
+        Subject::Attack => "attack",
         Subject::ByRelease => "by-release",
         Subject::Replay => "replay",
         Subject::Scan => "scan",

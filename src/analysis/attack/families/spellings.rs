@@ -86,7 +86,15 @@ fn others(kind: Kind<'_>, path: &Path, value: &Value) -> Vec<Value> {
     };
     let distinct: BTreeSet<String> =
         texts.into_iter().filter(|other| other != text && !other.is_empty()).collect();
-    distinct.into_iter().map(Value::from).collect()
+    let mut nearest: Vec<String> = distinct.into_iter().collect();
+    nearest.sort_by_key(|other| distance(text, other));
+    nearest.into_iter().map(Value::from).collect()
+}
+
+/// How many characters of two texts differ, from where they begin to.
+fn distance(one: &str, other: &str) -> usize {
+    let different = one.chars().zip(other.chars()).filter(|(one, other)| one != other).count();
+    different.saturating_add(one.chars().count().abs_diff(other.chars().count()))
 }
 
 /// An image by its short name, with all that it stands for, and under other names of its registry.
