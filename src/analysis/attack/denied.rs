@@ -16,6 +16,8 @@ use super::values::{Values, complete, instances};
 
 /// Requests that are tried.
 const MOST_TRIED: usize = 2_500;
+/// Those that are tried once one was found.
+const MOST_MORE: usize = 300;
 /// Changes of which two are made at once.
 const MOST_PAIRED: usize = 40;
 /// Changes that make up for one refusal.
@@ -46,6 +48,10 @@ impl Finder<'_> {
         for start in self.starts() {
             if over() {
                 break;
+            }
+            if !found.is_empty() {
+                // One is enough to start from; others are welcome where they are near.
+                tried = tried.max(MOST_TRIED.saturating_sub(MOST_MORE));
             }
             found.extend(self.from(&start, &mut tried, over));
             if found.len() > 1 {
