@@ -3,6 +3,7 @@
 //! A subcommand is an arguments struct and a function from it to an [`Exit`]. Results go to stdout, diagnostics to
 //! stderr; `render` formats them. Only this module knows all parts of the program.
 
+mod attack;
 mod bench;
 mod certs;
 mod check;
@@ -93,6 +94,8 @@ enum Command {
     Prove(Box<prove::ProveArgs>),
     /// Find changes of rules that no test case sees
     Mutate(mutate::MutateArgs),
+    /// Find what gets past policies: a request that is denied, and its neighbour that is admitted
+    Attack(Box<attack::AttackArgs>),
     /// Say what policies would have decided about the requests of an audit log
     Replay(replay::ReplayArgs),
     /// Say what policies make of the objects that stand in a cluster, in reports by namespace
@@ -210,6 +213,7 @@ impl Cli {
             Command::States(args) => args.run(),
             Command::Prove(args) => args.run(),
             Command::Mutate(args) => args.run(),
+            Command::Attack(args) => args.run(),
             Command::Replay(args) => args.run(),
             Command::Scan(args) => args.run(),
             Command::Eval(args) => args.run(),

@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on should say where and stop")]
 
 mod api;
+mod attack;
 mod boundaries;
 mod breakages;
 mod costs;

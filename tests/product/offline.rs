@@ -115,10 +115,15 @@ fn every_transcript_is_run() {
     assert_eq!(
         found,
         [
-            "check", "eval", "explain", "init", "inputs", "lint", "mutate", "prove", "releases", "replay",
-            "scan", "states", "usage"
+            "attack", "check", "eval", "explain", "init", "inputs", "lint", "mutate", "prove", "releases",
+            "replay", "scan", "states", "usage"
         ]
     );
+}
+
+#[test]
+fn attack() {
+    check("attack");
 }
 
 #[test]

@@ -400,7 +400,21 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
 fn is_truth(function: &str) -> bool {
     matches!(
         function,
-        "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "@in" | "_in_" | "!_" | "_&&_" | "_||_" | "matches"
-            | "startsWith" | "endsWith" | "contains" | "hasValue"
+        "_==_"
+            | "_!=_"
+            | "_<_"
+            | "_<=_"
+            | "_>_"
+            | "_>=_"
+            | "@in"
+            | "_in_"
+            | "!_"
+            | "_&&_"
+            | "_||_"
+            | "matches"
+            | "startsWith"
+            | "endsWith"
+            | "contains"
+            | "hasValue"
     )
 }

@@ -69,14 +69,22 @@ impl Evaluator<'_, '_, '_> {
         Some(text)
     }
 
-    fn write(&self, id: ExprId, depth: usize, text: &mut String, names: &mut BTreeSet<Box<str>>) -> Option<()> {
+    fn write(
+        &self,
+        id: ExprId,
+        depth: usize,
+        text: &mut String,
+        names: &mut BTreeSet<Box<str>>,
+    ) -> Option<()> {
         let depth = depth.checked_sub(1)?;
         text.push('(');
         let mut parts: Vec<ExprId> = Vec::new();
         match self.ast.expr(id) {
             Expr::Literal(literal) => text.push_str(&format!("{literal:?}")),
             // Variables of policies are not told apart here.
-            Expr::Ident(name) if matches!(&**name, "variables" | "request" | "params" | "authorizer") => return None,
+            Expr::Ident(name) if matches!(&**name, "variables" | "request" | "params" | "authorizer") => {
+                return None;
+            }
             Expr::Ident(name) => {
                 text.push_str(name);
                 names.insert(name.clone());

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use admit_policy::EvalOptions;
 use admit_policy::crd::{CompiledCrd, CrdVersion, Scope, ValidateOptions, Write, Written};
 use admit_policy::schema::{Malformed, Schema};
-use admit_policy::EvalOptions;
 use serde_json::{Value as Json, json};
 
 use super::changes::Change;
@@ -96,7 +96,12 @@ impl Trial<'_> {
         Some(Broken { request: request.clone(), found })
     }
 
-    fn write<'w>(crd: &'w CompiledCrd, version: &'w CrdVersion, old: Option<&'w Json>, status: bool) -> Write<'w> {
+    fn write<'w>(
+        crd: &'w CompiledCrd,
+        version: &'w CrdVersion,
+        old: Option<&'w Json>,
+        status: bool,
+    ) -> Write<'w> {
         Write { crd, version, old, status, eval: EvalOptions::default() }
     }
 
@@ -217,6 +222,8 @@ fn is_below(path: &str, field: &str) -> bool {
         }
     }
     let (plain, field) = (plain.replace("[]", ""), field.replace("[]", ""));
-    field.is_empty() || plain == field || plain.strip_prefix(&field).is_some_and(|rest| rest.starts_with('.'))
+    field.is_empty()
+        || plain == field
+        || plain.strip_prefix(&field).is_some_and(|rest| rest.starts_with('.'))
         || plain == "<nil>"
 }

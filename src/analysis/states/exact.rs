@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::field::{FieldPath, Step};
 use super::judge::{Judge, Objection, Speaker, Trial};
-use super::reads::Reads;
 use super::rules::{Rule, RulePlace};
 use super::space::{self, Space, StateValue, at, depth_of, is_in_list, listed, plain_path};
+use crate::reads::Reads;
 
 /// Combinations of values in the old and in the new object: their pairs are all asked.
 const MOST_VARIANTS: usize = 24;

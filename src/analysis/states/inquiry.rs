@@ -12,9 +12,9 @@ use super::explore::Search;
 use super::field::{FieldPath, Step};
 use super::judge::Judge;
 use super::picture::{Picture, PictureError};
-use super::reads::EACH;
 use super::rules::{self, Rule};
 use super::space::{self, Space};
+use crate::reads::EACH;
 
 /// Users that are tried beside nobody in particular.
 const MOST_USERS: usize = 8;

@@ -226,7 +226,7 @@ fn without_indices(field: &str) -> String {
     for step in field.split('.') {
         match step.split_once('[') {
             Some((name, _)) => {
-                steps.extend([name, super::reads::EACH].into_iter().filter(|step| !step.is_empty()))
+                steps.extend([name, crate::reads::EACH].into_iter().filter(|step| !step.is_empty()))
             }
             None => steps.push(step),
         }

@@ -22,7 +22,6 @@ mod inquiry;
 mod judge;
 mod mermaid;
 mod picture;
-mod reads;
 mod rules;
 mod space;
 

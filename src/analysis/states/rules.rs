@@ -8,7 +8,7 @@ use admit_policy::schema::Schema;
 use serde_json::Value;
 
 use super::judge::{Objection, Speaker};
-use super::reads::{self, EACH, Names, Reads};
+use crate::reads::{self, EACH, Names, Reads};
 
 /// One rule of a definition, or one validation of a policy.
 #[derive(Clone, Debug)]

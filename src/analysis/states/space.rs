@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::field::{FieldPath, Step, reached};
 use super::judge::{Judge, NAMESPACE};
-use super::reads::EACH;
 use super::rules::Rule;
+use crate::reads::EACH;
 
 /// Values that are tried of one field that is not drawn: beyond, their pairs are too many to be tried in time.
 const MOST_VALUES: usize = 12;

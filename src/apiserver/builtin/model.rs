@@ -72,6 +72,8 @@ pub struct Field {
     pub default: Option<&'static str>,
     /// Set by the server where the client set nothing, but not published.
     pub fill: Option<&'static str>,
+    /// What has the same effect as leaving it out, though nobody sets it: as JSON.
+    pub absent: Option<&'static str>,
     pub description: &'static str,
 }
 

@@ -5,7 +5,7 @@
 //! # a remark
 //!
 //! TYPE [object] [atomic] [: description]
-//!   NUMBER NAME[!+~] TYPE [patch=STRATEGY[:KEY]] [list=KIND[:KEY,…]] [map=atomic|granular] [default=JSON] [fill=JSON] [: description]
+//!   NUMBER NAME[!+~] TYPE [patch=STRATEGY[:KEY]] [list=KIND[:KEY,…]] [map=atomic|granular] [default=JSON] [fill=JSON] [absent=JSON] [: description]
 //! TYPE = VALUE VALUE …                            a string type with a closed set of values
 //! ```
 //!
@@ -117,6 +117,7 @@ fn field(line: &'static str, alias: &'static str, names: &Names) -> Option<Field
         patch: PatchStrategy::default(),
         default: None,
         fill: None,
+        absent: None,
         description,
     };
     for word in words {
@@ -126,6 +127,7 @@ fn field(line: &'static str, alias: &'static str, names: &Names) -> Option<Field
             "list" => field.list = Some(list_type(value)?),
             "default" => field.default = Some(value),
             "fill" => field.fill = Some(value),
+            "absent" => field.absent = Some(value),
             "map" => (field.atomic_map, field.granular_map) = (value == "atomic", value == "granular"),
             _ => return None,
         }

@@ -5,9 +5,12 @@ use std::sync::{Arc, LazyLock};
 
 use admit_apimachinery::go;
 use admit_apimachinery::suggest::{did_you_mean, nearest};
-use admit_policy::{Builtins, GroupVersionKind, Prepared, Reason, Status, StrategicError, Unmade, crd};
+use admit_policy::{
+    Builtins, Catalogue, GroupVersionKind, Prepared, Reason, Status, StrategicError, Unmade, crd,
+};
 use serde_json::Value;
 
+use super::catalogue::CATALOGUE;
 use super::kinds;
 use super::mutations::{settle, typed};
 use super::reset_fields;
@@ -28,6 +31,7 @@ use crate::patch::strategic;
 use crate::resources::{ResourceInfo, ResourceTable, Scope, Subresource, builtin_rows};
 use crate::served::ScalePaths;
 use crate::status::Refusal;
+use crate::validation::content;
 use crate::warning::Warnings;
 
 static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(builtin_rows(), 0));
@@ -142,42 +146,61 @@ impl Builtins for BuiltinKinds {
     }
 
     fn prepare(&self, new: &Value, old: Option<&Value>, status: bool) -> Option<Prepared> {
-        let (group, version, kind) = type_of(new);
-        let info = TABLE.find_kind(group, version, kind).filter(|info| !info.storage_key.is_empty())?;
-        let call = Call {
-            info: Arc::clone(info),
-            custom: None,
-            namespace: object::namespace(new).to_owned(),
-            subresource: status.then_some(Subresource::Status),
-            identity: Identity::new("admin", []),
-            warnings: Warnings::default(),
-            emptied: Emptied::default(),
-            conversions: Conversions::default(),
-            clock: Clock::default(),
-            admitted: false,
-        };
-        // What is stored was read once: what cannot be read of it is as good as what can.
-        let old = old.map(|old| {
-            let mut old = recheck(info, None, old.clone()).map_or_else(|_| old.clone(), |read| read.object);
-            kinds::default(&call, &mut old);
-            old
-        });
-        let mut new = new.clone();
-        if info.scope == Scope::Cluster {
-            // Requests for cluster-scoped objects name no namespace, and that of the object gives way.
-            object::set_meta(&mut new, "namespace", None);
-        }
-        Some(match recheck(info, None, new.clone()) {
-            Ok(read) => written(&call, read.object, old, read.strict),
-            Err(error) => {
-                let ResourceInfo { kind, version, .. } = &**info;
-                let message =
-                    format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {error}");
-                let refusal = Some(Status::new(Reason::BadRequest, message));
-                Prepared { object: new, old, strict: Vec::new(), refusal, warnings: Vec::new() }
-            }
-        })
+        prepared(new, old, status.then_some(Subresource::Status))
     }
+
+    fn catalogue(&self) -> Option<&Catalogue> {
+        Some(&CATALOGUE)
+    }
+
+    fn written(&self, new: &Value, old: Option<&Value>, subresource: &str) -> Option<Prepared> {
+        if subresource.is_empty() {
+            return prepared(new, old, None);
+        }
+        let subresource = Subresource::named(subresource).filter(|named| named.is_stored())?;
+        prepared(new, Some(old?), Some(subresource))
+    }
+}
+
+fn prepared(new: &Value, old: Option<&Value>, subresource: Option<Subresource>) -> Option<Prepared> {
+    let (group, version, kind) = type_of(new);
+    let info = TABLE.find_kind(group, version, kind).filter(|info| !info.storage_key.is_empty())?;
+    if subresource.is_some_and(|subresource| subresource != Subresource::Status && !info.serves(subresource))
+    {
+        return None;
+    }
+    let call = Call {
+        info: Arc::clone(info),
+        custom: None,
+        namespace: object::namespace(new).to_owned(),
+        subresource,
+        identity: Identity::new("admin", []),
+        warnings: Warnings::default(),
+        emptied: Emptied::default(),
+        conversions: Conversions::default(),
+        clock: Clock::default(),
+        admitted: false,
+    };
+    // What is stored was read once: what cannot be read of it is as good as what can.
+    let old = old.map(|old| {
+        let mut old = recheck(info, None, old.clone()).map_or_else(|_| old.clone(), |read| read.object);
+        kinds::default(&call, &mut old);
+        old
+    });
+    let mut new = new.clone();
+    if info.scope == Scope::Cluster {
+        // Requests for cluster-scoped objects name no namespace, and that of the object gives way.
+        object::set_meta(&mut new, "namespace", None);
+    }
+    Some(match recheck(info, None, new.clone()) {
+        Ok(read) => written(&call, read.object, old, read.strict),
+        Err(error) => {
+            let ResourceInfo { kind, version, .. } = &**info;
+            let message = format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {error}");
+            let refusal = Some(Status::new(Reason::BadRequest, message));
+            Prepared { object: new, old, strict: Vec::new(), refusal, warnings: Vec::new() }
+        }
+    })
 }
 
 fn type_of(object: &Value) -> (&str, &str, &str) {
@@ -206,7 +229,11 @@ fn written(call: &Call, mut new: Value, old: Option<Value>, strict: Vec<String>)
             kinds::prepare_create(call, &mut new);
         }
     }
-    let causes = kinds::validate(call, &new, old.as_ref());
+    let mut causes = kinds::validate(call, &new, old.as_ref());
+    if matches!(call.subresource, Some(Subresource::EphemeralContainers | Subresource::Resize)) {
+        // The main path would refuse the change, and says what an object may be that does not change.
+        causes.extend(content(&call.info, &new, Some(&new)));
+    }
     kinds::warnings(call, &new, old.as_ref());
     let refusal =
         (!causes.is_empty()).then(|| Refusal::invalid(&call.info, object::name(&new), causes).into_status());

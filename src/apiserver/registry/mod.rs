@@ -12,6 +12,7 @@ mod autoscalers;
 mod bootstrap_policy;
 mod bootstrap_priorities;
 mod builtin_kinds;
+mod catalogue;
 mod continue_token;
 mod crd_status;
 mod crds;

@@ -4,6 +4,7 @@
 //! report (data) ──text, json, junit, …──► String ──print──► standard output
 //! ```
 
+pub(super) mod attack;
 pub(super) mod check;
 pub(super) mod coverage;
 mod diff;

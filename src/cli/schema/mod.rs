@@ -42,6 +42,8 @@ pub(super) enum Subject {
     Prove,
     /// What `admit mutate -o json` prints
     Mutate,
+    /// What `admit attack -o json` prints
+    Attack,
     /// What `admit test` and `admit check` print with `--kube-versions -o json`
     ByRelease,
     /// What `admit replay -o json` prints
@@ -75,6 +77,7 @@ pub(super) fn print(of: Subject) -> Exit {
         Subject::States => "states",
         Subject::Prove => "prove",
         Subject::Mutate => "mutate",
+        Subject::Attack => "attack",
         Subject::ByRelease => "by-release",
         Subject::Replay => "replay",
         Subject::Scan => "scan",

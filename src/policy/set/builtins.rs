@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::crd::ScalePaths;
 use crate::report::decision::Status;
 use crate::request::GroupVersionKind;
+use crate::set::catalogue::Catalogue;
 use crate::vap::Unmade;
 
 /// A server's handling of built-in kinds before admission: defaults, strict decoding and validation.
@@ -67,6 +68,8 @@ use crate::vap::Unmade;
 ///
 /// let prepared = ConfigMaps.prepare(&json!({"kind": "ConfigMap"}), None, false).unwrap();
 /// assert_eq!(prepared.object["data"], json!({}));
+/// assert!(ConfigMaps.written(&json!({"kind": "ConfigMap"}), None, "scale").is_none());
+/// assert!(ConfigMaps.catalogue().is_none());
 /// let set = PolicySet::load_files([], LoadOptions::default()).unwrap().knowing(&ConfigMaps);
 /// assert_eq!(set.policies().count(), 0);
 /// let mut documents = Documents::default();
@@ -107,6 +110,21 @@ pub trait Builtins: Sync + Debug {
 
     /// The kind of a resource, the first where a group or version of `*` leaves several; none where nothing is known of it.
     fn kind_of(&self, group: &str, version: &str, resource: &str) -> Option<GroupVersionKind>;
+
+    /// The kinds with the types of their fields; none where that is not known.
+    fn catalogue(&self) -> Option<&Catalogue> {
+        None
+    }
+
+    /// Like [`Self::prepare`], of a write of `new` over `old` through a subresource by that name, or through none where it is
+    /// empty; none where objects of the kind are not written through it.
+    fn written(&self, new: &Value, old: Option<&Value>, subresource: &str) -> Option<Prepared> {
+        match subresource {
+            "" => self.prepare(new, old, false),
+            "status" => self.prepare(new, old, true),
+            _ => None,
+        }
+    }
 }
 
 /// Why a server does not apply a strategic merge patch, in its words.

@@ -2,6 +2,7 @@
 
 mod builder;
 pub(crate) mod builtins;
+pub(crate) mod catalogue;
 pub(crate) mod documents;
 mod index;
 pub(crate) mod kinds;

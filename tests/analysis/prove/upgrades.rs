@@ -36,7 +36,8 @@ fn definition(case: &Value, side: &str) -> Value {
 /// The fields and keywords that break a step; those of which it is not known with a question mark.
 fn told(report: &Report) -> Vec<String> {
     let keyword = |place: &str| {
-        let at = place.find("x-kubernetes-validations").unwrap_or_else(|| place.rfind('.').map_or(0, |at| at + 1));
+        let at =
+            place.find("x-kubernetes-validations").unwrap_or_else(|| place.rfind('.').map_or(0, |at| at + 1));
         place[at..].to_owned()
     };
     let mut told: Vec<String> =
@@ -67,9 +68,15 @@ fn breaking_changes_known_by_hand_are_found() {
             for mut solver in Program::installed() {
                 let start = std::time::Instant::now();
                 let report = upgrade.decide("v1", step, 3, &mut solver, &|| false);
-                if start.elapsed().as_millis() > 300 { tell(&format!("{name} {word} {} {:?}", solver.name(), start.elapsed())); }
+                if start.elapsed().as_millis() > 300 {
+                    tell(&format!("{name} {word} {} {:?}", solver.name(), start.elapsed()));
+                }
                 if told(&report) != expected {
-                    wrong.push(format!("{name}, {word}, {}: {:?}\n    {report:?}", solver.name(), told(&report)));
+                    wrong.push(format!(
+                        "{name}, {word}, {}: {:?}\n    {report:?}",
+                        solver.name(),
+                        told(&report)
+                    ));
                 }
             }
         }

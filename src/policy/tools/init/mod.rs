@@ -81,6 +81,26 @@ pub fn sample(schema: &Schema) -> Value {
     sample::of(schema)
 }
 
+/// The least object of a built-in kind that a server takes, as far as that is known, with a name and, where it needs one, a
+/// namespace.
+///
+/// ```
+/// use admit_policy::{GroupVersionKind, init};
+///
+/// let pod = init::least(&GroupVersionKind::new("", "v1", "Pod"), true);
+/// assert_eq!(pod["spec"]["containers"][0]["name"], "main");
+/// assert_eq!(pod["metadata"]["namespace"], "default");
+/// ```
+#[must_use]
+pub fn least(kind: &GroupVersionKind, namespaced: bool) -> Value {
+    let metadata = metadata(builtin::name(&kind.kind), !namespaced);
+    let mut object = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata});
+    if let Some(fields) = object.as_object_mut() {
+        fields.extend(builtin::fields(&kind.kind));
+    }
+    object
+}
+
 /// A case as written.
 type Fields = Map<String, Value>;
 
@@ -181,10 +201,5 @@ fn of_builtin(set: &PolicySet, rule: &Rule, group: &str, plural: &str) -> Value 
     });
     let scope = set.documents().scope_of(&kind);
     let cluster = rule.scope == ScopeRule::Cluster || scope == Scope::Cluster;
-    let metadata = metadata(builtin::name(&kind.kind), cluster);
-    let mut object = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata});
-    if let Some(fields) = object.as_object_mut() {
-        fields.extend(builtin::fields(&kind.kind));
-    }
-    object
+    least(&kind, !cluster)
 }

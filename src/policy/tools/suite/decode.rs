@@ -10,7 +10,9 @@ use regex_automata::meta::Regex;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{API_VERSION, Case, Expectation, ExpectedReason, Outcome, StatesCase, Suite, Text, target};
+use super::{
+    API_VERSION, Accepted, Case, Expectation, ExpectedReason, Outcome, StatesCase, Suite, Text, target,
+};
 use crate::patch::{self, NoPatch, PatchError};
 use crate::read::decode::{Fields, FieldsError, known, wrong};
 use crate::request::access::{ANSWER_FIELDS, AccessAnswers};
@@ -19,7 +21,10 @@ use crate::set::builtins::{Builtins, StrategicError};
 use crate::set::load::is_suite;
 
 /// The fields of a suite.
-pub const SUITE_FIELDS: &[&str] = &["apiVersion", "kind", "documents", "defaults", "cases", "states"];
+pub const SUITE_FIELDS: &[&str] =
+    &["apiVersion", "kind", "documents", "defaults", "cases", "states", "accepted"];
+/// The fields of an item of `accepted`.
+pub const ACCEPTED_FIELDS: &[&str] = &["policy", "family", "path", "reason"];
 /// The fields of an item of `states`.
 pub const STATES_FIELDS: &[&str] = &["name", "kind", "field", "as", "expect"];
 /// The fields of a case, and of `defaults`.
@@ -82,11 +87,27 @@ impl Suite {
             .collect::<Result<_, _>>()?;
         let states: Vec<StatesCase> =
             fields.objects("states")?.iter().map(states).collect::<Result<_, _>>()?;
-        if cases.is_empty() && states.is_empty() {
+        let accepted: Vec<Accepted> =
+            fields.objects("accepted")?.iter().map(accepted).collect::<Result<_, _>>()?;
+        if cases.is_empty() && states.is_empty() && accepted.is_empty() {
             return Err(wrong("cases", "must have at least one case"));
         }
-        Ok(Self { documents: fields.strings("documents")?, cases, states })
+        Ok(Self { documents: fields.strings("documents")?, cases, states, accepted })
     }
+}
+
+fn accepted(fields: &Fields<'_>) -> Result<Accepted, FieldsError> {
+    known(fields, ACCEPTED_FIELDS)?;
+    let must = |key: &str, why: &str| {
+        let text = fields.string(key)?;
+        if text.is_empty() { Err(wrong(fields.path_of(key), why)) } else { Ok(text) }
+    };
+    Ok(Accepted {
+        policy: must("policy", "must be specified: the name of a policy")?,
+        family: must("family", "must be specified, such as `operations`")?,
+        path: must("path", "must be specified, as admit attack tells it")?,
+        reason: must("reason", "must be specified: why it may get past the policy")?,
+    })
 }
 
 fn states(fields: &Fields<'_>) -> Result<StatesCase, FieldsError> {

@@ -22,8 +22,9 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-pub use self::decode::{CASE_FIELDS, EXPECT_FIELDS, STATES_FIELDS, SUITE_FIELDS};
+pub use self::decode::{ACCEPTED_FIELDS, CASE_FIELDS, EXPECT_FIELDS, STATES_FIELDS, SUITE_FIELDS};
 pub use self::expect::{Expectation, ExpectedReason, Mismatch, Text};
+pub use self::reach::request;
 pub use self::run::{CaseResult, Reached, run, run_recorded};
 use crate::request::access::AccessAnswers;
 use crate::request::{Operation, UserInfo};
@@ -55,6 +56,33 @@ pub struct Suite {
     pub cases: Vec<Case>,
     /// Pictures of fields that are expected.
     pub states: Vec<StatesCase>,
+    /// What is known to get past policies, and is meant to.
+    pub accepted: Vec<Accepted>,
+}
+
+/// A request that gets past a policy, and is meant to, as `admit attack` names it.
+///
+/// ```
+/// use admit_policy::suite::Suite;
+/// use serde_json::json;
+///
+/// let suite = Suite::decode(&json!({
+///     "apiVersion": "admit/v1", "kind": "Suite",
+///     "accepted": [{"policy": "a", "family": "operations", "path": "UPDATE", "reason": "it cannot change"}],
+/// }))?;
+/// assert_eq!(suite.accepted[0].reason, "it cannot change");
+/// # Ok::<(), admit_policy::FieldsError>(())
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Accepted {
+    /// The policy.
+    pub policy: String,
+    /// `siblings`, `operations`, …
+    pub family: String,
+    /// The place by which the request differs from one that is denied.
+    pub path: String,
+    /// Why that is right.
+    pub reason: String,
 }
 
 /// Which values of a field are to follow one another.

@@ -137,7 +137,23 @@ fn mutated(
     set.mutate_fully(request, (host, &kinds), recording.into(), in_force)
 }
 
-fn request(case: &Case, host: &Documents) -> Request<'static> {
+/// The request that a case is about, as it is sent.
+///
+/// ```
+/// use admit_policy::suite::{self, Suite};
+/// use admit_policy::Documents;
+/// use serde_json::json;
+///
+/// let suite = Suite::decode(&json!({
+///     "apiVersion": "admit/v1",
+///     "kind": "Suite",
+///     "cases": [{"name": "a", "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}}, "expect": "allow"}],
+/// }))?;
+/// let request = suite::request(&suite.cases[0], &Documents::default());
+/// assert_eq!((request.resource.resource.as_str(), request.name.as_str()), ("pods", "web"));
+/// # Ok::<(), admit_policy::FieldsError>(())
+/// ```
+pub fn request(case: &Case, host: &Documents) -> Request<'static> {
     let subject = case.object.as_deref().or(case.old_object.as_deref()).unwrap_or(&Value::Null);
     let text = |pointer: &str| subject.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let kind = GroupVersionKind::of(subject);

@@ -10,51 +10,51 @@ use admit_cel::syntax::{self, Ast, Comprehension, Expr, ExprId, Literal, macros}
 use serde_json::{Value, json};
 
 /// The elements of a list, and the values of a map, in a place.
-pub(super) const EACH: &str = "[]";
+pub(crate) const EACH: &str = "[]";
 
 /// Variables within variables that are followed; definitions cannot be circular.
 const DEPTH: usize = 32;
 
 /// A place of the new or the old object.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Place {
-    pub(super) old: bool,
+pub(crate) struct Place {
+    pub(crate) old: bool,
     /// Names of fields, and [`EACH`].
-    pub(super) path: Vec<String>,
+    pub(crate) path: Vec<String>,
 }
 
 /// What an expression looks at.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reads {
+pub(crate) struct Reads {
     /// Places whose values count.
-    pub(super) values: BTreeSet<Place>,
+    pub(crate) values: BTreeSet<Place>,
     /// Places of which it counts only whether something is there.
-    pub(super) tests: BTreeSet<Place>,
+    pub(crate) tests: BTreeSet<Place>,
     /// The constants that are compared with what stands at a path.
-    pub(super) compared: BTreeMap<Vec<String>, Vec<Value>>,
+    pub(crate) compared: BTreeMap<Vec<String>, Vec<Value>>,
     /// Other variables: `params`, `request`, `authorizer`, `namespaceObject`.
-    pub(super) others: BTreeSet<String>,
+    pub(crate) others: BTreeSet<String>,
     /// Whether the user of the request is asked for.
-    pub(super) user: bool,
+    pub(crate) user: bool,
     /// Separators of `split`.
-    pub(super) separators: BTreeSet<String>,
+    pub(crate) separators: BTreeSet<String>,
     /// Whether more than equality, membership and logic is done to values: then they count beyond being equal.
-    pub(super) computes: bool,
+    pub(crate) computes: bool,
 }
 
 impl Reads {
     /// Every place, with its path alone.
-    pub(super) fn paths(&self) -> impl Iterator<Item = &Vec<String>> {
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Vec<String>> {
         self.values.iter().chain(&self.tests).map(|place| &place.path)
     }
 
     /// Paths whose value in the new object and in the old one counts.
-    pub(super) fn in_both(&self) -> impl Iterator<Item = &Vec<String>> {
+    pub(crate) fn in_both(&self) -> impl Iterator<Item = &Vec<String>> {
         let is_of_old = |place: &&Place| self.values.contains(&Place { old: true, path: place.path.clone() });
         self.values.iter().filter(|place| !place.old).filter(is_of_old).map(|place| &place.path)
     }
 
-    pub(super) fn add(&mut self, more: &Self) {
+    pub(crate) fn add(&mut self, more: &Self) {
         self.values.extend(more.values.iter().cloned());
         self.tests.extend(more.tests.iter().cloned());
         for (path, constants) in &more.compared {
@@ -76,15 +76,15 @@ impl Reads {
 
 /// The names that an expression of a document may use.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     /// Where `self` stands, of a definition's rule.
-    pub(super) node: Option<Vec<String>>,
+    pub(crate) node: Option<Vec<String>>,
     /// The composed variables of a policy.
-    pub(super) variables: BTreeMap<String, Ast>,
+    pub(crate) variables: BTreeMap<String, Ast>,
 }
 
 /// The tree of a text; none where it is no expression.
-pub(super) fn parsed(text: &str) -> Option<Ast> {
+pub(crate) fn parsed(text: &str) -> Option<Ast> {
     let sets = [macros::STANDARD, macros::OPTIONAL, macros::TWO_VARIABLE, macros::LISTS];
     let macros = sets.into_iter().flatten().collect();
     let options = syntax::Options { optional_syntax: true, escaped_identifiers: true, macros };
@@ -92,7 +92,7 @@ pub(super) fn parsed(text: &str) -> Option<Ast> {
 }
 
 /// What the expression looks at.
-pub(super) fn of(ast: &Ast, names: &Names) -> Reads {
+pub(crate) fn of(ast: &Ast, names: &Names) -> Reads {
     let mut walk = Walk { names, reads: Reads::default(), depth: 0 };
     let found = walk.value(ast, ast.root(), &mut Vec::new());
     walk.consume(&found);
@@ -100,7 +100,7 @@ pub(super) fn of(ast: &Ast, names: &Names) -> Reads {
 }
 
 /// The parts of the expression that all have to hold, as texts with what they look at.
-pub(super) fn conjuncts(ast: &Ast, text: &str, names: &Names) -> Vec<(String, Reads)> {
+pub(crate) fn conjuncts(ast: &Ast, text: &str, names: &Names) -> Vec<(String, Reads)> {
     let (mut parts, mut open) = (Vec::new(), vec![ast.root()]);
     while let Some(id) = open.pop() {
         if let Expr::Call { function, target: None, args } = ast.expr(id)

@@ -1,0 +1,196 @@
+//! A request to a server, as it is tried, shown and written into suites.
+
+use std::sync::Arc;
+
+use admit_policy::{GroupVersionKind, GroupVersionResource, Object, Operation, Request, UserInfo};
+use serde_json::{Map, Value, json};
+
+use super::path::{self, Path};
+
+/// A request, and what exists when it is made.
+///
+/// [`Inquiry`](super::Inquiry) has an example.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ask {
+    /// What is done.
+    pub operation: Operation,
+    /// To objects of which resource.
+    pub resource: GroupVersionResource,
+    /// Empty for the objects themselves.
+    pub subresource: String,
+    /// Empty for objects that are in none.
+    pub namespace: String,
+    /// The new object.
+    pub object: Option<Value>,
+    /// What is there.
+    pub old_object: Option<Value>,
+    /// Who asks.
+    pub user: UserInfo,
+    /// Namespaces and params that exist, in place of loaded ones of the same name.
+    pub existing: Vec<Arc<Value>>,
+    /// Answers of the authorizer, as suites have them under `authorizer`.
+    pub authorizer: Option<Value>,
+}
+
+impl Ask {
+    /// The creation of an object by nobody in particular.
+    #[must_use]
+    pub fn creation(object: Value, resource: GroupVersionResource) -> Self {
+        let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
+        let user = UserInfo {
+            username: "someone".to_owned(),
+            groups: vec!["system:authenticated".to_owned()],
+            ..UserInfo::default()
+        };
+        Self {
+            operation: Operation::Create,
+            resource,
+            subresource: String::new(),
+            namespace: namespace.to_owned(),
+            object: Some(object),
+            old_object: None,
+            user,
+            existing: Vec::new(),
+            authorizer: None,
+        }
+    }
+
+    /// A request that is given, by which other objects exist; an object that leaves its namespace out is in that of the request.
+    ///
+    /// [`Inquiry`](super::Inquiry) has an example of a request.
+    #[must_use]
+    pub fn of(
+        request: &Request<'_>,
+        namespaced: bool,
+        existing: &[Arc<Value>],
+        authorizer: Option<Value>,
+    ) -> Self {
+        let place = |object: &Object<'_>| {
+            let mut object = object.value().into_owned();
+            let path = Path::of_names(["metadata", "namespace"]);
+            if namespaced && path.get(&object).is_none() {
+                path.set(&mut object, json!(request.namespace));
+            }
+            object
+        };
+        Self {
+            operation: request.operation,
+            resource: request.resource.clone(),
+            subresource: request.subresource.clone(),
+            namespace: request.namespace.clone(),
+            object: request.object.as_ref().map(place),
+            old_object: request.old_object.as_ref().map(place),
+            user: request.user.clone(),
+            existing: existing.to_vec(),
+            authorizer,
+        }
+    }
+
+    /// The kind of the objects.
+    #[must_use]
+    pub fn kind(&self) -> GroupVersionKind {
+        self.object.as_ref().or(self.old_object.as_ref()).map(GroupVersionKind::of).unwrap_or_default()
+    }
+
+    pub(super) fn name(&self) -> &str {
+        let object = self.object.as_ref().or(self.old_object.as_ref());
+        object.and_then(|object| object.pointer("/metadata/name")).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The same request with another new object.
+    pub(super) fn with(&self, object: Value) -> Self {
+        Self { object: Some(object), ..self.clone() }
+    }
+
+    /// A change of `old` into `new`, through a subresource if one is named.
+    pub(super) fn update(&self, old: Value, new: Value, subresource: &str) -> Self {
+        Self {
+            operation: Operation::Update,
+            subresource: subresource.to_owned(),
+            old_object: Some(old),
+            object: Some(new),
+            ..self.clone()
+        }
+    }
+
+    /// In how many places two requests differ.
+    pub(super) fn differences(&self, other: &Self) -> usize {
+        let objects = match (&self.object, &other.object) {
+            (Some(one), Some(other)) => path::differences(one, other),
+            (None, None) => 0,
+            _ => 1,
+        };
+        [
+            self.operation != other.operation,
+            self.subresource != other.subresource,
+            self.resource != other.resource,
+            self.namespace != other.namespace,
+            self.existing != other.existing,
+        ]
+        .into_iter()
+        .fold(objects, |count, differs| count.saturating_add(usize::from(differs)))
+    }
+
+    /// The request as a case of a suite.
+    ///
+    /// [`Inquiry`](super::Inquiry) has an example.
+    #[must_use]
+    pub fn case(&self, name: &str, policies: &[&str], expect: &str) -> Value {
+        let mut case = Map::new();
+        let mut put = |field: &str, value: Value| case.insert(field.to_owned(), value);
+        put("name", json!(name));
+        if !policies.is_empty() {
+            put("policies", json!(policies));
+        }
+        put("operation", json!(self.operation.as_str()));
+        let GroupVersionResource { group, version, resource } = &self.resource;
+        let target = format!("{resource}.{version}.{group}");
+        put("resource", json!(if group.is_empty() { resource.as_str() } else { target.as_str() }));
+        if !self.subresource.is_empty() {
+            put("subresource", json!(self.subresource));
+        }
+        put("namespace", json!(self.namespace));
+        let UserInfo { username, uid, groups, extra } = &self.user;
+        let mut user = json!({"username": username, "groups": groups});
+        if let Some(fields) = user.as_object_mut() {
+            if !uid.is_empty() {
+                fields.insert("uid".to_owned(), json!(uid));
+            }
+            if !extra.is_empty() {
+                fields.insert("extra".to_owned(), json!(extra));
+            }
+        }
+        put("user", user);
+        if let Some(old) = &self.old_object {
+            put("oldObject", old.clone());
+        }
+        if let Some(object) = &self.object {
+            put("object", object.clone());
+        }
+        let is_namespace = |object: &&Arc<Value>| object.get("kind") == Some(&json!("Namespace"));
+        let named = |is_wanted: bool| -> Vec<&Value> {
+            let all = self.existing.iter().filter(|object| is_namespace(object) == is_wanted);
+            all.map(|object| &**object).collect()
+        };
+        for (field, objects) in [("namespaces", named(true)), ("params", named(false))] {
+            if !objects.is_empty() {
+                put(field, json!(objects));
+            }
+        }
+        if let Some(answers) = &self.authorizer {
+            put("authorizer", answers.clone());
+        }
+        put("expect", json!(expect));
+        Value::Object(case)
+    }
+
+    /// In one line: `CREATE pods`, `UPDATE pods/ephemeralcontainers`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let resource = self.resource.group_resource();
+        let (plural, group) = resource.split_once('.').unwrap_or((&resource, ""));
+        let slash = if self.subresource.is_empty() { "" } else { "/" };
+        let dot = if group.is_empty() { "" } else { "." };
+        format!("{} {plural}{slash}{}{dot}{group}", self.operation.as_str(), self.subresource)
+    }
+}

@@ -1,0 +1,42 @@
+//! What gets past a policy: from a request that it denies to one that is admitted and reaches the same.
+//!
+//! ```text
+//! given ──or── denied        a request that the policy denies
+//!                 │ offence  shrunk, and the place for which it is denied
+//!                 ▼
+//!               Scene ──families──► neighbours, by types and meaning ──judge──► findings, the nearest first
+//! ```
+//!
+//! Nothing here knows a policy or a way around one. What is the same is known from the types of fields ([`admit_policy::Catalogue`],
+//! or the schema of a definition), from what expressions read, and from what server and API make of a field; what is admitted
+//! says the engine, and a pair is shown only when the engine said of both requests once more what was found.
+//!
+//! | file | decides |
+//! |---|---|
+//! | `path` | places in objects |
+//! | `ask` | requests, as they are tried, shown and written |
+//! | `judge` | what a server and all policies say of a request |
+//! | `rules`, `selectors` | what a policy reads, and what it and its bindings select |
+//! | `types`, `values` | where values of a type may stand, and which may be tried |
+//! | `denied` | a request that is denied, where nobody gave one |
+//! | `offence` | what a request is denied for |
+//! | `scene`, `families` | requests that reach the same |
+//! | `finding`, `inquiry` | pairs, confirmed and ranked |
+
+mod ask;
+mod denied;
+mod families;
+mod finding;
+mod inquiry;
+mod judge;
+mod offence;
+mod path;
+mod rules;
+mod scene;
+mod selectors;
+mod types;
+mod values;
+
+pub use ask::Ask;
+pub use finding::{Attacked, Family, Finding, Unconfirmed, Undecided, UnknownFamily};
+pub use inquiry::Inquiry;

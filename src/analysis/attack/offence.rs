@@ -1,0 +1,222 @@
+//! What a denied request is denied for: the places of its object where another value, or none, makes the policy let it through.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::ask::Ask;
+use super::judge::{Judge, Judged};
+use super::path::{Path, Step, differences, expand};
+use super::rules::Rules;
+use super::values::Values;
+
+/// Requests that are tried to make one smaller, and to find what it is denied for.
+const MOST_SHRINKS: usize = 160;
+const MOST_MENDS: usize = 700;
+const MOST_PAIRS: usize = 600;
+/// Offences of one request.
+const MOST_OFFENCES: usize = 12;
+
+/// One reason for which a request is denied.
+#[derive(Clone, Debug)]
+pub(super) struct Offence {
+    /// Where it stands in the new object.
+    pub(super) path: Path,
+    /// What stands there; none where something is missing.
+    pub(super) value: Option<Value>,
+    /// The object with another value there, or none, which the policy lets through.
+    pub(super) mended: Value,
+}
+
+impl Offence {
+    /// Whether an object offends in the same way at a place.
+    pub(super) fn is_at(&self, object: &Value, path: &Path) -> bool {
+        match (&self.value, path.get(object)) {
+            (Some(value), Some(there)) => value == there,
+            (None, there) => there.is_none_or(Value::is_null),
+            (Some(_), None) => false,
+        }
+    }
+}
+
+/// Finds offences.
+#[derive(Debug)]
+pub(super) struct Search<'a> {
+    pub(super) judge: &'a Judge<'a>,
+    pub(super) rules: &'a Rules,
+    pub(super) values: &'a Values<'a>,
+}
+
+impl Search<'_> {
+    /// The request with everything taken away that is not needed for its denial: once with all that rules look at, and once
+    /// without what can be spared of that.
+    pub(super) fn shrunk(&self, ask: &Ask, judged: &Judged, over: &dyn Fn() -> bool) -> Vec<Ask> {
+        let patterns = self.rules.patterns(&judged.validations);
+        let Some(object) = &ask.object else { return vec![ask.clone()] };
+        let read: Vec<Path> = patterns
+            .iter()
+            .flat_map(|pattern| expand(pattern, object))
+            .filter(|path| path.get(object).is_some())
+            .collect();
+        let is_same = |now: &Judged| {
+            now.refused.is_none()
+                && now.denies
+                && (judged.validations.is_empty()
+                    || now.validations.iter().any(|index| judged.validations.contains(index)))
+        };
+        let first = self.smaller(ask.clone(), &read, &is_same, over);
+        let second = self.smaller(first.clone(), &[], &is_same, over);
+        if first == second { vec![first] } else { vec![first, second] }
+    }
+
+    fn smaller(
+        &self,
+        mut ask: Ask,
+        kept: &[Path],
+        is_same: &dyn Fn(&Judged) -> bool,
+        over: &dyn Fn() -> bool,
+    ) -> Ask {
+        let mut open: Vec<Path> =
+            ask.object.as_ref().map(|object| below(&Path::default(), object)).unwrap_or_default();
+        let mut tried = 0_usize;
+        while let Some(path) = open.pop() {
+            if tried >= MOST_SHRINKS || over() {
+                break;
+            }
+            let is_kept = kept.iter().any(|kept| kept.starts_with(&path));
+            // Items that are moved are no longer where they were read.
+            let moves = matches!(path.0.last(), Some(Step::At(_)));
+            let Some(object) = &ask.object else { break };
+            if is_kept || moves && !kept.is_empty() {
+                open.extend(path.get(object).map(|value| below(&path, value)).unwrap_or_default());
+                continue;
+            }
+            let mut smaller = ask.clone();
+            let taken = smaller.object.as_mut().is_some_and(|object| path.remove(object));
+            if let Some(old) = &mut smaller.old_object {
+                path.remove(old);
+            }
+            tried = tried.saturating_add(1);
+            if taken && is_same(&self.judge.ask(&smaller)) {
+                ask = smaller;
+            } else {
+                open.extend(path.get(object).map(|value| below(&path, value)).unwrap_or_default());
+            }
+        }
+        ask
+    }
+
+    /// The places where one change makes the policy let the request through.
+    pub(super) fn offences(&self, ask: &Ask, judged: &Judged, over: &dyn Fn() -> bool) -> Vec<Offence> {
+        let Some(object) = &ask.object else { return Vec::new() };
+        let patterns = self.rules.patterns(&judged.validations);
+        let places: BTreeSet<Path> = patterns.iter().flat_map(|pattern| expand(pattern, object)).collect();
+        let changes: Vec<(Path, Vec<Option<Value>>)> = places
+            .into_iter()
+            .filter(|path| !path.0.is_empty())
+            .map(|path| self.changes(ask, path))
+            .collect();
+        let mut found: Vec<Offence> = Vec::new();
+        let mut tried = 0_usize;
+        for (path, values) in &changes {
+            for value in values {
+                if tried >= MOST_MENDS || found.len() >= MOST_OFFENCES || over() {
+                    return sorted(found, object);
+                }
+                tried = tried.saturating_add(1);
+                let Some(mended) = changed(object, [(path, value)]) else { continue };
+                if self.judge.ask(&ask.with(mended.clone())).passes() {
+                    found.push(Offence { path: path.clone(), value: path.get(object).cloned(), mended });
+                    break;
+                }
+            }
+        }
+        if found.is_empty() {
+            found.extend(self.pair(ask, object, &changes, over));
+        }
+        sorted(found, object)
+    }
+
+    /// Two changes at once, of which the first counts as the offence.
+    fn pair(
+        &self,
+        ask: &Ask,
+        object: &Value,
+        changes: &[(Path, Vec<Option<Value>>)],
+        over: &dyn Fn() -> bool,
+    ) -> Option<Offence> {
+        let mut tried = 0_usize;
+        for (at, (path, values)) in changes.iter().enumerate() {
+            for (other, more) in changes.iter().skip(at.saturating_add(1)) {
+                for (value, another) in
+                    values.iter().take(4).flat_map(|one| more.iter().take(4).map(move |two| (one, two)))
+                {
+                    tried = tried.saturating_add(1);
+                    if tried > MOST_PAIRS || over() {
+                        return None;
+                    }
+                    let Some(mended) = changed(object, [(path, value), (other, another)]) else { continue };
+                    if self.judge.ask(&ask.with(mended.clone())).passes() {
+                        return Some(Offence {
+                            path: path.clone(),
+                            value: path.get(object).cloned(),
+                            mended,
+                        });
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn changes(&self, ask: &Ask, path: Path) -> (Path, Vec<Option<Value>>) {
+        let now = ask.object.as_ref().and_then(|object| path.get(object));
+        let mut values: Vec<Option<Value>> = Vec::new();
+        if now.is_some() {
+            values.push(None);
+        }
+        values.extend(self.values.at(&ask.kind(), &path, now).into_iter().map(Some));
+        (path, values)
+    }
+}
+
+fn changed<'c>(
+    object: &Value,
+    changes: impl IntoIterator<Item = (&'c Path, &'c Option<Value>)>,
+) -> Option<Value> {
+    let mut object = object.clone();
+    for (path, value) in changes {
+        let done = match value {
+            Some(value) => path.set(&mut object, value.clone()),
+            None => path.remove(&mut object),
+        };
+        if !done {
+            return None;
+        }
+    }
+    Some(object)
+}
+
+/// Those first of which least is changed, and which say most exactly where.
+fn sorted(mut found: Vec<Offence>, object: &Value) -> Vec<Offence> {
+    found.sort_by_key(|offence| {
+        (differences(object, &offence.mended), usize::MAX.saturating_sub(offence.path.0.len()))
+    });
+    found
+}
+
+/// What may be taken away: all but the identity of the object.
+fn below(path: &Path, value: &Value) -> Vec<Path> {
+    const IDENTITY: [&str; 4] = ["apiVersion", "kind", "name", "namespace"];
+    let is_near = path.0.is_empty() || matches!(path.0.as_slice(), [Step::Name(name)] if name == "metadata");
+    match value {
+        Value::Object(map) => map
+            .keys()
+            .filter(|name| !(is_near && IDENTITY.contains(&name.as_str())))
+            .map(|name| path.child(Step::Name(name.clone())))
+            .collect(),
+        // From the last, so that the others stay where they are.
+        Value::Array(list) => (0..list.len()).map(|at| path.child(Step::At(at))).collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,141 @@
+//! Values that are tried at a place: by its type, by what rules compare it with, and by what objects have there.
+
+use admit_policy::{FieldType, GroupVersionKind};
+use serde_json::{Value, json};
+
+use super::path::{Path, Step};
+use super::rules::Rules;
+use super::types::{Kind, Types};
+use crate::reads::EACH;
+
+/// Values of one place.
+const MOST_VALUES: usize = 40;
+
+/// Where values come from.
+#[derive(Debug)]
+pub(super) struct Values<'a> {
+    pub(super) types: &'a Types<'a>,
+    pub(super) rules: &'a Rules,
+    /// Objects that somebody wrote.
+    pub(super) given: &'a [Value],
+}
+
+impl Values<'_> {
+    /// What may be tried at a place in the stead of what is there, the likeliest first.
+    pub(super) fn at(&self, kind: &GroupVersionKind, path: &Path, now: Option<&Value>) -> Vec<Value> {
+        let pattern = path.pattern();
+        let known = self.types.kind(kind).and_then(|kind| kind.at(&pattern)).map(|(of, _)| of);
+        let mut values: Vec<Value> = self.rules.compared_anywhere(&pattern);
+        for object in self.given.iter().filter(|object| GroupVersionKind::of(object) == *kind) {
+            values.extend(
+                super::path::expand(&pattern, object).iter().filter_map(|path| path.get(object)).cloned(),
+            );
+        }
+        self.by_type(known, now, &mut values);
+        let mut distinct: Vec<Value> = Vec::new();
+        for value in values {
+            if distinct.len() < MOST_VALUES
+                && Some(&value) != now
+                && !value.is_null()
+                && !distinct.contains(&value)
+            {
+                distinct.push(value);
+            }
+        }
+        distinct
+    }
+
+    fn by_type(&self, known: Option<&FieldType>, now: Option<&Value>, values: &mut Vec<Value>) {
+        let guessed = known.cloned().unwrap_or_else(|| guess(now));
+        let literals = || self.rules.literals.iter();
+        let texts = || literals().filter(|value| value.is_string()).cloned();
+        match guessed {
+            FieldType::Bool => values.extend([json!(true), json!(false)]),
+            FieldType::Int => {
+                let near = |value: i64| [value, value.saturating_add(1), value.saturating_sub(1)];
+                values.extend(literals().filter_map(Value::as_i64).flat_map(near).map(Value::from));
+                values.extend([0, 1, 2, 65_536].map(Value::from));
+            }
+            FieldType::Float => values.extend([json!(0), json!(1)]),
+            FieldType::OneOf(members) => values.extend(members.into_iter().map(Value::from)),
+            FieldType::Quantity => {
+                values.extend(texts());
+                values.extend(["1", "100Gi", "1m"].map(Value::from));
+            }
+            FieldType::Text | FieldType::IntOrText => {
+                values.extend(texts());
+                // What begins or ends with a text of the rules.
+                let around = texts()
+                    .filter_map(|text| text.as_str().map(|text| [format!("{text}x"), format!("x{text}")]));
+                values.extend(around.flatten().map(Value::from));
+                values.extend(["x", ""].map(Value::from));
+            }
+            FieldType::List(of) => {
+                values.push(json!([]));
+                if matches!(*of, FieldType::Text | FieldType::OneOf(_)) {
+                    values.extend(texts().map(|text| json!([text])));
+                    values.push(json!(["x"]));
+                }
+            }
+            FieldType::Map(_) => {
+                values.push(json!({}));
+                values.push(json!({"x": "x"}));
+            }
+            FieldType::Shape(_) => values.push(json!({})),
+            FieldType::Other => {
+                values.extend([json!({}), json!(true), json!("x"), json!(1)]);
+            }
+        }
+    }
+}
+
+fn guess(now: Option<&Value>) -> FieldType {
+    match now {
+        Some(Value::Bool(_)) => FieldType::Bool,
+        Some(Value::Number(_)) => FieldType::Int,
+        Some(Value::Array(_)) => FieldType::List(Box::new(FieldType::Other)),
+        Some(Value::Object(_)) => FieldType::Map(Box::new(FieldType::Other)),
+        Some(Value::String(_)) | None => FieldType::Text,
+        Some(Value::Null) => FieldType::Other,
+    }
+}
+
+/// The places of a pattern in an object, and where there is none because a list is missing, the one with its first items.
+pub(super) fn instances(pattern: &[String], object: &Value) -> Vec<Path> {
+    let found = super::path::expand(pattern, object);
+    if !found.is_empty() || !pattern.iter().any(|name| name == EACH) {
+        return found;
+    }
+    let step = |name: &String| if name == EACH { Step::At(0) } else { Step::Name(name.clone()) };
+    vec![Path(pattern.iter().map(step).collect())]
+}
+
+/// Gives the values around a place the fields that they must have.
+pub(super) fn complete(kind: Kind<'_>, path: &Path, object: &mut Value) {
+    for length in 1..path.0.len() {
+        let around = path.prefix(length);
+        let Some(shape) = kind.shape_at(&around.pattern()) else { continue };
+        for field in kind.fields(shape).iter().filter(|field| field.required) {
+            let own = around.child(Step::Name(field.name.clone()));
+            if own.get(object).is_some() {
+                continue;
+            }
+            let sample = match &field.of {
+                FieldType::Text | FieldType::IntOrText | FieldType::Quantity => json!("x"),
+                FieldType::OneOf(members) => json!(members.first()),
+                FieldType::Int | FieldType::Float => json!(1),
+                FieldType::Bool => json!(true),
+                FieldType::List(_) => json!([]),
+                FieldType::Map(_) | FieldType::Shape(_) => json!({}),
+                FieldType::Other => continue,
+            };
+            own.set(object, sample);
+        }
+        // Containers are told apart by their names, and run an image.
+        let image = around.child(Step::Name("image".to_owned()));
+        let has_image = kind.fields(shape).iter().any(|field| field.name == "imagePullPolicy");
+        if has_image && image.get(object).is_none() {
+            image.set(object, json!("registry.example/app:1.0"));
+        }
+    }
+}

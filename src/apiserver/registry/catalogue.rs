@@ -1,0 +1,70 @@
+//! The field tables and the rows of served kinds, as those see them who ask where a value may stand, too.
+
+use std::sync::LazyLock;
+
+use admit_policy::{Catalogue, FieldShape, FieldType, GroupVersionKind, ServedKind, Shape};
+
+use crate::builtin::{Field, ListType, TypeRef, tables};
+use crate::resources::{ResourceInfo, Scope, Subresource, builtin_rows};
+
+/// All built-in kinds that are stored.
+pub(super) static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
+    let shapes = tables().ids().map(|id| Shape {
+        name: tables().get(id).openapi_name(),
+        fields: tables().flat_fields(id).into_iter().map(field).collect(),
+    });
+    let rows = builtin_rows();
+    let stored = rows.iter().filter(|row| !row.storage_key.is_empty());
+    Catalogue { shapes: shapes.collect(), kinds: stored.filter_map(|row| kind(row)).collect() }
+});
+
+fn kind(row: &ResourceInfo) -> Option<ServedKind> {
+    let shape = tables().kind(&row.group, &row.version, &row.kind)?;
+    let written = row.subresources.iter().copied().filter(|subresource| subresource.is_stored());
+    Some(ServedKind {
+        kind: GroupVersionKind::new(row.group.as_str(), row.version.as_str(), row.kind.as_str()),
+        plural: row.plural.clone(),
+        namespaced: row.scope == Scope::Namespaced,
+        subresources: written.map(Subresource::name).map(str::to_owned).collect(),
+        shape: shape.index(),
+    })
+}
+
+fn field(field: &Field) -> FieldShape {
+    FieldShape {
+        name: field.name.to_owned(),
+        of: of(&field.kind),
+        required: field.required,
+        may_be_absent: matches!(field.kind, TypeRef::Pointer(_)),
+        keys: match &field.list {
+            Some(ListType::Map(keys)) => keys.iter().map(|key| (*key).to_owned()).collect(),
+            Some(ListType::Atomic | ListType::Set) | None => Vec::new(),
+        },
+        absent: field.absent.and_then(|text| serde_json::from_str(text).ok()),
+    }
+}
+
+fn of(kind: &TypeRef) -> FieldType {
+    match kind {
+        TypeRef::Pointer(inner) => of(inner),
+        TypeRef::String => FieldType::Text,
+        TypeRef::Enum(id) => FieldType::OneOf(
+            tables().enumeration(*id).values.iter().map(|value| (*value).to_owned()).collect(),
+        ),
+        TypeRef::Int32 | TypeRef::Int64 => FieldType::Int,
+        TypeRef::Float64 => FieldType::Float,
+        TypeRef::Bool => FieldType::Bool,
+        TypeRef::Quantity => FieldType::Quantity,
+        TypeRef::IntOrString => FieldType::IntOrText,
+        TypeRef::Bytes
+        | TypeRef::Time
+        | TypeRef::MicroTime
+        | TypeRef::Raw(_)
+        | TypeRef::SchemaOrArray(_)
+        | TypeRef::SchemaOrBool(_)
+        | TypeRef::SchemaOrStrings(_) => FieldType::Other,
+        TypeRef::Message(id) => FieldType::Shape(id.index()),
+        TypeRef::List(inner) => FieldType::List(Box::new(of(inner))),
+        TypeRef::Map(inner) => FieldType::Map(Box::new(of(inner))),
+    }
+}

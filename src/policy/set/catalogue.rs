@@ -1,0 +1,152 @@
+//! What fields the built-in kinds have, as a graph of types: what of one kind may stand in another place, too. The callers
+//! bring it, as all that is known of built-in kinds.
+
+use serde_json::Value;
+
+use crate::request::GroupVersionKind;
+
+/// The kinds that a server has built in, and the types of their fields.
+///
+/// ```
+/// use admit_policy::{Catalogue, FieldShape, FieldType, GroupVersionKind, ServedKind, Shape};
+///
+/// let field = |name: &str, of: FieldType| FieldShape {
+///     name: name.to_owned(),
+///     of,
+///     required: false,
+///     may_be_absent: true,
+///     keys: Vec::new(),
+///     absent: None,
+/// };
+/// let catalogue = Catalogue {
+///     shapes: vec![
+///         Shape { name: "Cat".to_owned(), fields: vec![field("paws", FieldType::List(Box::new(FieldType::Shape(1))))] },
+///         Shape { name: "Paw".to_owned(), fields: vec![field("claws", FieldType::Int)] },
+///     ],
+///     kinds: vec![ServedKind {
+///         kind: GroupVersionKind::new("example.com", "v1", "Cat"),
+///         plural: "cats".to_owned(),
+///         namespaced: true,
+///         subresources: vec!["status".to_owned()],
+///         shape: 0,
+///     }],
+/// };
+/// let cat = catalogue.kind(&GroupVersionKind::new("example.com", "v1", "Cat")).unwrap();
+/// let paws = catalogue.field(cat.shape, "paws").unwrap();
+/// assert_eq!(paws.of.shape(), Some(1));
+/// assert!(catalogue.shape(1).is_some_and(|paw| paw.name == "Paw"));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Catalogue {
+    /// The types that have fields; others name them by their index.
+    pub shapes: Vec<Shape>,
+    /// The kinds, in the order of preference.
+    pub kinds: Vec<ServedKind>,
+}
+
+/// A type that has fields. [`Catalogue`] has an example.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Its name, which no other has: `io.k8s.api.core.v1.Container`.
+    pub name: String,
+    /// Its fields, those of embedded types among them.
+    pub fields: Vec<FieldShape>,
+}
+
+/// A field. [`Catalogue`] has an example.
+#[derive(Clone, Debug)]
+pub struct FieldShape {
+    /// Its name in JSON.
+    pub name: String,
+    /// What it holds.
+    pub of: FieldType,
+    /// Objects must have it.
+    pub required: bool,
+    /// What is left out differs from the zero value.
+    pub may_be_absent: bool,
+    /// The fields by which items of a list are told apart.
+    pub keys: Vec<String>,
+    /// The value that has the same effect as leaving the field out.
+    pub absent: Option<Value>,
+}
+
+/// What a field holds. [`Catalogue`] has an example.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum FieldType {
+    /// Any text.
+    Text,
+    /// One of these texts.
+    OneOf(Vec<String>),
+    /// A whole number.
+    Int,
+    /// A number.
+    Float,
+    /// `true` or `false`.
+    Bool,
+    /// A number with a unit: `1Gi`.
+    Quantity,
+    /// A whole number or a text.
+    IntOrText,
+    /// What has no fields that are known: times, bytes, any JSON.
+    Other,
+    /// The [shape](Catalogue::shapes) of that index.
+    Shape(usize),
+    /// Items.
+    List(Box<Self>),
+    /// Entries by name.
+    Map(Box<Self>),
+}
+
+/// A kind that a server has built in. [`Catalogue`] has an example.
+#[derive(Clone, Debug)]
+pub struct ServedKind {
+    /// Group, version and kind.
+    pub kind: GroupVersionKind,
+    /// The name of its resource.
+    pub plural: String,
+    /// Its objects live in namespaces.
+    pub namespaced: bool,
+    /// The subresources through which its objects are written.
+    pub subresources: Vec<String>,
+    /// The [shape](Catalogue::shapes) of its objects.
+    pub shape: usize,
+}
+
+impl Catalogue {
+    /// A kind; none where it is not built in.
+    #[must_use]
+    pub fn kind(&self, kind: &GroupVersionKind) -> Option<&ServedKind> {
+        self.kinds.iter().find(|served| served.kind == *kind)
+    }
+
+    /// A shape; none for an index that is none.
+    #[must_use]
+    pub fn shape(&self, index: usize) -> Option<&Shape> {
+        self.shapes.get(index)
+    }
+
+    /// The field of that name.
+    #[must_use]
+    pub fn field(&self, shape: usize, name: &str) -> Option<&FieldShape> {
+        self.shape(shape)?.fields.iter().find(|field| field.name == name)
+    }
+}
+
+impl FieldType {
+    /// The shape of the value, or of its items or entries.
+    #[must_use]
+    pub fn shape(&self) -> Option<usize> {
+        match self {
+            Self::Shape(index) => Some(*index),
+            Self::List(of) | Self::Map(of) => of.shape(),
+            Self::Text
+            | Self::OneOf(_)
+            | Self::Int
+            | Self::Float
+            | Self::Bool
+            | Self::Quantity
+            | Self::IntOrText
+            | Self::Other => None,
+        }
+    }
+}
