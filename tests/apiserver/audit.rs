@@ -158,3 +158,35 @@ async fn webhooks_tell_what_they_changed_and_what_they_say() {
     );
     assert_eq!(told.get("patch.webhook.admission.k8s.io/round_0_index_0"), None);
 }
+
+/// Who reads the log sees by which binding it was allowed.
+#[tokio::test]
+async fn the_reason_names_the_binding() {
+    let logged = Logged::new().await;
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "reader"},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}]});
+    assert_eq!(post(&logged.server, &format!("{rbac}/clusterroles"), &role).await.status, 201);
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "readers"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}]});
+    let bindings = format!("{rbac}/namespaces/default/rolebindings");
+    assert_eq!(post(&logged.server, &bindings, &binding).await.status, 201);
+    for (path, status) in [(MAPS, 200), ("/api/v1/namespaces/kube-system/configmaps", 403)] {
+        let request = Request::get(path).header("impersonate-user", "ann").body(Body::empty()).unwrap();
+        assert_eq!(logged.server.router().oneshot(request).await.unwrap().status(), status);
+    }
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+    assert_eq!(post(&logged.server, MAPS, &map).await.status, 201);
+    let told: Vec<Value> = logged
+        .events("configmaps")
+        .iter()
+        .map(|event| {
+            let annotation =
+                |name: &str| event["annotations"][format!("authorization.k8s.io/{name}")].clone();
+            json!([annotation("decision"), annotation("reason")])
+        })
+        .collect();
+    let reason = "RBAC: allowed by RoleBinding \"readers/default\" of ClusterRole \"reader\" to User \"ann\"";
+    assert_eq!(told, [json!(["allow", reason]), json!(["forbid", ""]), json!(["allow", ""])]);
+}

@@ -146,9 +146,16 @@ impl Authorization {
         user: &Identity,
         attributes: &AccessAttributes,
     ) -> Result<(), Refusal> {
-        let access = self.access(objects, user, attributes);
-        if access.allowed { Ok(()) } else { Err(refused(user, attributes, &access.reason)) }
+        allowed(self.access(objects, user, attributes), user, attributes)
     }
+}
+
+/// What comes of an answer.
+///
+/// # Errors
+/// 403 in the words that every client knows.
+pub(crate) fn allowed(access: Access, user: &Identity, attributes: &AccessAttributes) -> Result<(), Refusal> {
+    if access.allowed { Ok(()) } else { Err(refused(user, attributes, &access.reason)) }
 }
 
 /// The refusal of what `user` may not do.

@@ -10,7 +10,7 @@
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use admit_policy::AccessAttributes;
+use admit_policy::{Access, AccessAttributes};
 use axum::body::{Body, HttpBody as _};
 use axum::extract::Request;
 use axum::response::Response;
@@ -25,7 +25,6 @@ use crate::audit::AuditLog;
 use crate::codec::{self, Format};
 use crate::identity::Identity;
 use crate::server::Server;
-use crate::status::Refusal;
 
 /// The annotations that policies make, on their way out of a request.
 #[derive(Clone, Debug)]
@@ -48,8 +47,8 @@ struct Notes {
     user: Option<Identity>,
     acting: Option<Identity>,
     attributes: Option<AccessAttributes>,
-    /// Whether it is allowed, where that was asked.
-    allowed: Option<bool>,
+    /// Whether it is allowed and why, where that was asked.
+    access: Option<Access>,
     sent: Bytes,
 }
 
@@ -70,7 +69,7 @@ impl Noted {
             user: None,
             acting: None,
             attributes: None,
-            allowed: None,
+            access: None,
             sent: Bytes::new(),
         })))
     }
@@ -87,10 +86,10 @@ impl Noted {
         self.note(|notes| notes.attributes = Some(attributes.clone()));
     }
 
-    pub(super) fn authorized(&self, acting: &Identity, allowed: &Result<(), Refusal>) {
+    pub(super) fn authorized(&self, acting: &Identity, access: Option<&Access>) {
         self.note(|notes| {
             notes.acting = Some(acting.clone());
-            notes.allowed = Some(allowed.is_ok());
+            notes.access = access.cloned();
         });
     }
 
@@ -182,9 +181,10 @@ impl Notes {
         set("requestReceivedTimestamp", micros(self.received));
         set("stageTimestamp", micros(answered.at));
         let mut annotations = Map::new();
-        if let Some(allowed) = self.allowed {
-            let decision = if allowed { "allow" } else { "forbid" };
+        if let Some(access) = &self.access {
+            let decision = if access.allowed { "allow" } else { "forbid" };
             annotations.insert("authorization.k8s.io/decision".to_owned(), decision.into());
+            annotations.insert("authorization.k8s.io/reason".to_owned(), access.reason.as_str().into());
         }
         let made = answered.annotations.iter().flat_map(|annotations| &annotations.0);
         // What a patch holds was sent, and is logged where what was sent is.

@@ -32,6 +32,7 @@ use axum::response::Response;
 use http::{HeaderMap, Method};
 use tokio::time::{Instant, timeout_at};
 
+use crate::authorization;
 use crate::call::{Query, WriteOptions};
 use crate::codec;
 use crate::flowcontrol::hangup::Hangup;
@@ -147,10 +148,11 @@ async fn answered(server: &Server, request: Request, noted: Option<Noted>) -> Re
         Ok(identity) => identity,
         Err(refusal) => return respond::not_allowed(&refusal, &Accepted::default()),
     };
-    let allowed = rights::authorize(server, &incoming.identity, &attributes).await;
+    let access = rights::access(server, &incoming.identity, &attributes).await;
     if let Some(noted) = &noted {
-        noted.authorized(&incoming.identity, &allowed);
+        noted.authorized(&incoming.identity, access.as_ref().ok());
     }
+    let allowed = access.and_then(|access| authorization::allowed(access, &incoming.identity, &attributes));
     let mut response = in_turn(server, incoming, target, allowed).await;
     if head {
         *response.body_mut() = Body::empty();

@@ -2,7 +2,7 @@
 //! on the connection's thread; users with ten thousands of rules wait in the queue of lists, and nobody else with
 //! them.
 
-use admit_policy::AccessAttributes;
+use admit_policy::{Access, AccessAttributes};
 use http::HeaderMap;
 use tokio::time::Instant;
 
@@ -36,22 +36,21 @@ pub(super) async fn acting(
     with_effort(server, &caller, effort, ask).await?
 }
 
-/// Whether `user` may do it.
+/// Whether `user` may do it, and why.
 ///
 /// # Errors
-/// 403 in the words that every client knows.
-pub(super) async fn authorize(
+/// Where it could not be asked in time.
+pub(super) async fn access(
     server: &Server,
     user: &Identity,
     attributes: &AccessAttributes,
-) -> Result<(), Refusal> {
+) -> Result<Access, Refusal> {
     let effort = server.registry().effort(user, Some(attributes));
     if effort <= AT_ONCE {
-        return server.registry().authorize(user, attributes);
+        return Ok(server.registry().access(user, attributes));
     }
     let (asked, attributes) = (user.clone(), attributes.clone());
-    with_effort(server, user, effort, move |registry: &Registry| registry.authorize(&asked, &attributes))
-        .await?
+    with_effort(server, user, effort, move |registry: &Registry| registry.access(&asked, &attributes)).await
 }
 
 /// What `ask` answers about so many rules: here, or on a thread of its own.
