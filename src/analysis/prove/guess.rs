@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use admit_cel::syntax::{Expr, ExprId};
+use admit_cel::syntax::{Expr, ExprId, Literal};
 
 use super::Undecided;
 use super::document::World;
@@ -40,6 +40,7 @@ impl Evaluator<'_, '_, '_> {
             return Err(why);
         }
         let key = self.key(id);
+        self.note_literals(id, MOST_DEPTH);
         if let Some(key) = &key
             && let Some(truth) = self.world.guesses.known.get(key)
         {
@@ -55,6 +56,23 @@ impl Evaluator<'_, '_, '_> {
             guesses.known.insert(key, truth);
         }
         Ok(truth)
+    }
+
+    fn note_literals(&mut self, id: ExprId, depth: usize) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        let ast = self.ast;
+        let parts: Vec<ExprId> = match ast.expr(id) {
+            Expr::Literal(Literal::String(text)) => {
+                self.world.guesses.literals.insert(text.to_string());
+                Vec::new()
+            }
+            Expr::Call { target, args, .. } => target.iter().chain(args.iter()).copied().collect(),
+            Expr::Select { operand, .. } => vec![*operand],
+            Expr::List { elements, .. } => elements.iter().copied().collect(),
+            Expr::Comprehension(fold) => vec![fold.range, fold.condition, fold.step, fold.result],
+            Expr::Literal(_) | Expr::Ident(_) | Expr::Map(_) | Expr::Struct { .. } => Vec::new(),
+        };
+        parts.into_iter().for_each(|part| self.note_literals(part, depth));
     }
 
     /// The expression, and what its names stand for; none where that is not known.
