@@ -13,6 +13,7 @@ use super::document::World;
 use super::eval::Evaluator;
 use super::guesses::MOST_KNOWN;
 use super::term::{Sort, Term};
+use super::value::Value;
 
 /// How deep expressions are compared.
 const MOST_DEPTH: usize = 64;
@@ -40,7 +41,7 @@ impl Evaluator<'_, '_, '_> {
             return Err(why);
         }
         let key = self.key(id);
-        self.note_literals(id, MOST_DEPTH);
+        self.note_texts(id, MOST_DEPTH);
         if let Some(key) = &key
             && let Some(truth) = self.world.guesses.known.get(key)
         {
@@ -58,7 +59,8 @@ impl Evaluator<'_, '_, '_> {
         Ok(truth)
     }
 
-    fn note_literals(&mut self, id: ExprId, depth: usize) {
+    /// The texts that the expression names, and those of objects that it is about.
+    fn note_texts(&mut self, id: ExprId, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else { return };
         let ast = self.ast;
         let parts: Vec<ExprId> = match ast.expr(id) {
@@ -67,12 +69,40 @@ impl Evaluator<'_, '_, '_> {
                 Vec::new()
             }
             Expr::Call { target, args, .. } => target.iter().chain(args.iter()).copied().collect(),
-            Expr::Select { operand, .. } => vec![*operand],
+            Expr::Select { operand, .. } => {
+                if let Ok(outcome) = self.eval(id) {
+                    self.note_values(&outcome.value);
+                }
+                vec![*operand]
+            }
+            Expr::Ident(name) => {
+                if let Some(outcome) = self.named(name) {
+                    self.note_values(&outcome.value);
+                }
+                Vec::new()
+            }
             Expr::List { elements, .. } => elements.iter().copied().collect(),
             Expr::Comprehension(fold) => vec![fold.range, fold.condition, fold.step, fold.result],
-            Expr::Literal(_) | Expr::Ident(_) | Expr::Map(_) | Expr::Struct { .. } => Vec::new(),
+            Expr::Literal(_) | Expr::Map(_) | Expr::Struct { .. } => Vec::new(),
         };
-        parts.into_iter().for_each(|part| self.note_literals(part, depth));
+        parts.into_iter().for_each(|part| self.note_texts(part, depth));
+    }
+
+    fn note_values(&mut self, value: &Value) {
+        match value {
+            Value::Text(text) => {
+                let found = self.world.terms.variables_of(&[*text]);
+                let found = found.into_iter().filter(|term| self.world.terms.is_text(*term));
+                self.world.guesses.texts.extend(found);
+            }
+            Value::List(list) => list.items.iter().for_each(|(_, item)| self.note_values(item)),
+            Value::Optional(_, inner) => self.note_values(inner),
+            Value::Choice(_, yes, no) => {
+                self.note_values(yes);
+                self.note_values(no);
+            }
+            _ => {}
+        }
     }
 
     /// The expression, and what its names stand for; none where that is not known.

@@ -39,8 +39,11 @@ impl Guesses {
         let own = self.literals.iter().flat_map(|literal| {
             [literal.clone(), format!("a{literal}"), format!("{literal}a"), format!("a{literal}a")]
         });
+        let few = self.literals.iter().take(3);
+        let pairs = few.clone().flat_map(|one| few.clone().map(move |other| format!("{one}{other}")));
+        let long = std::iter::once("a".repeat(300));
         let mut found: Vec<String> = Vec::new();
-        for text in usual.chain(own).take(MOST_TEXTS) {
+        for text in usual.chain(long).chain(own).chain(pairs).take(MOST_TEXTS) {
             if !found.contains(&text) {
                 found.push(text);
             }

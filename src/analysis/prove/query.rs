@@ -375,6 +375,8 @@ fn variants(prepared: &Prepared<'_>, model: &Model) -> Vec<Model> {
     texts.extend(&guesses.texts);
     texts.sort();
     texts.dedup();
+    // Those that functions are about come first.
+    texts.sort_by_key(|text| !guesses.texts.contains(text));
     let names: Vec<String> = texts.iter().map(|term| world.terms.name(*term)).take(MOST_AT_ONCE).collect();
     let mut found = Vec::new();
     for candidate in guesses.candidates() {
