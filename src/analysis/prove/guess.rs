@@ -47,7 +47,10 @@ impl Evaluator<'_, '_, '_> {
         {
             return Ok(*truth);
         }
-        let truth = (self.world.terms.variable(Sort::Bool), self.world.terms.variable(Sort::Bool));
+        // What it is made of fails before it does.
+        let mut errors = vec![self.world.terms.variable(Sort::Bool)];
+        self.strict_errors(id, MOST_DEPTH, &mut errors);
+        let truth = (self.world.terms.or(&errors), self.world.terms.variable(Sort::Bool));
         let guesses = &mut self.world.guesses;
         let why = why.of(guesses.at.0, &guesses.at.1);
         if !guesses.made.contains(&why) {
@@ -57,6 +60,27 @@ impl Evaluator<'_, '_, '_> {
             guesses.known.insert(key, truth);
         }
         Ok(truth)
+    }
+
+    /// When parts fail that are evaluated whatever comes out.
+    fn strict_errors(&mut self, id: ExprId, depth: usize, errors: &mut Vec<Term>) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        let ast = self.ast;
+        match ast.expr(id) {
+            Expr::Select { operand, test_only, .. } => {
+                let known = if *test_only { None } else { self.eval(id).ok() };
+                match known {
+                    Some(outcome) => errors.push(outcome.error),
+                    None => self.strict_errors(*operand, depth, errors),
+                }
+            }
+            Expr::Call { function, target, args } if is_strict(function) => {
+                for part in target.iter().chain(args.iter()) {
+                    self.strict_errors(*part, depth, errors);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// The texts that the expression names, and those of objects that it is about.
@@ -159,4 +183,10 @@ impl Evaluator<'_, '_, '_> {
         text.push(')');
         Some(())
     }
+}
+
+/// Whether a function fails if one of its arguments does.
+fn is_strict(function: &str) -> bool {
+    let is_optional = function.contains('?') || function.starts_with("optional") || matches!(function, "or" | "orValue");
+    !is_optional && !matches!(function, "_&&_" | "_||_" | "@not_strictly_false" | "hasValue" | "value" | "_!=_")
 }
