@@ -6,13 +6,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use admit_cel::syntax::{Expr, ExprId};
+use admit_cel::syntax::{Expr, ExprId, Literal};
 
 use super::Undecided;
 use super::document::World;
 use super::eval::Evaluator;
 use super::guesses::MOST_KNOWN;
 use super::term::{Sort, Term};
+use super::value::Value;
 
 /// How deep expressions are compared.
 const MOST_DEPTH: usize = 64;
@@ -40,12 +41,16 @@ impl Evaluator<'_, '_, '_> {
             return Err(why);
         }
         let key = self.key(id);
+        self.note_texts(id, MOST_DEPTH);
         if let Some(key) = &key
             && let Some(truth) = self.world.guesses.known.get(key)
         {
             return Ok(*truth);
         }
-        let truth = (self.world.terms.variable(Sort::Bool), self.world.terms.variable(Sort::Bool));
+        // What it is made of fails before it does.
+        let mut errors = vec![self.world.terms.variable(Sort::Bool)];
+        self.strict_errors(id, MOST_DEPTH, &mut errors);
+        let truth = (self.world.terms.or(&errors), self.world.terms.variable(Sort::Bool));
         let guesses = &mut self.world.guesses;
         let why = why.of(guesses.at.0, &guesses.at.1);
         if !guesses.made.contains(&why) {
@@ -55,6 +60,73 @@ impl Evaluator<'_, '_, '_> {
             guesses.known.insert(key, truth);
         }
         Ok(truth)
+    }
+
+    /// When parts fail that are evaluated whatever comes out.
+    fn strict_errors(&mut self, id: ExprId, depth: usize, errors: &mut Vec<Term>) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        let ast = self.ast;
+        match ast.expr(id) {
+            Expr::Select { operand, test_only, .. } => {
+                let known = if *test_only { None } else { self.eval(id).ok() };
+                match known {
+                    Some(outcome) => errors.push(outcome.error),
+                    None => self.strict_errors(*operand, depth, errors),
+                }
+            }
+            Expr::Call { function, target, args } if is_strict(function) => {
+                for part in target.iter().chain(args.iter()) {
+                    self.strict_errors(*part, depth, errors);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The texts that the expression names, and those of objects that it is about.
+    fn note_texts(&mut self, id: ExprId, depth: usize) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        let ast = self.ast;
+        let parts: Vec<ExprId> = match ast.expr(id) {
+            Expr::Literal(Literal::String(text)) => {
+                self.world.guesses.literals.insert(text.to_string());
+                Vec::new()
+            }
+            Expr::Call { target, args, .. } => target.iter().chain(args.iter()).copied().collect(),
+            Expr::Select { operand, .. } => {
+                if let Ok(outcome) = self.eval(id) {
+                    self.note_values(&outcome.value);
+                }
+                vec![*operand]
+            }
+            Expr::Ident(name) => {
+                if let Some(outcome) = self.named(name) {
+                    self.note_values(&outcome.value);
+                }
+                Vec::new()
+            }
+            Expr::List { elements, .. } => elements.iter().copied().collect(),
+            Expr::Comprehension(fold) => vec![fold.range, fold.condition, fold.step, fold.result],
+            Expr::Literal(_) | Expr::Map(_) | Expr::Struct { .. } => Vec::new(),
+        };
+        parts.into_iter().for_each(|part| self.note_texts(part, depth));
+    }
+
+    fn note_values(&mut self, value: &Value) {
+        match value {
+            Value::Text(text) => {
+                let found = self.world.terms.variables_of(&[*text]);
+                let found = found.into_iter().filter(|term| self.world.terms.is_text(*term));
+                self.world.guesses.texts.extend(found);
+            }
+            Value::List(list) => list.items.iter().for_each(|(_, item)| self.note_values(item)),
+            Value::Optional(_, inner) => self.note_values(inner),
+            Value::Choice(_, yes, no) => {
+                self.note_values(yes);
+                self.note_values(no);
+            }
+            _ => {}
+        }
     }
 
     /// The expression, and what its names stand for; none where that is not known.
@@ -119,4 +191,12 @@ impl Evaluator<'_, '_, '_> {
         text.push(')');
         Some(())
     }
+}
+
+/// Whether a function fails if one of its arguments does.
+fn is_strict(function: &str) -> bool {
+    let is_optional =
+        function.contains('?') || function.starts_with("optional") || matches!(function, "or" | "orValue");
+    !is_optional
+        && !matches!(function, "_&&_" | "_||_" | "@not_strictly_false" | "hasValue" | "value" | "_!=_")
 }

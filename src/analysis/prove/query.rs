@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::document::{NodeId, World};
-use super::model::{self, Model, Sat};
+use super::model::{self, Given, Model, Sat};
 use super::needed::Needed;
 use super::placed::Objects;
 use super::roots::{DEPTH, root, same_identity};
@@ -277,10 +277,16 @@ impl<'a> Inquiry<'a> {
                 return Ok(Verdict::Undecided(vec![undecided("the solver gave up")]));
             }
         }
+        let models = answers.into_iter().filter_map(|answer| match answer {
+            Sat::Yes(model) => Some(model.into_iter().chain(texts.clone()).collect::<Model>()),
+            Sat::No | Sat::Unknown => None,
+        });
+        let models: Vec<Model> = models.collect();
         let mut last = None;
-        for answer in answers {
-            let Sat::Yes(mut model) = answer else { continue };
-            model.extend(texts.clone());
+        for model in models.iter().cloned().chain(models.iter().flat_map(|model| variants(prepared, model))) {
+            if last.is_some() && over() {
+                break;
+            }
             let request = Self::request(prepared, &model);
             if let Some(found) = request.as_ref().and_then(|request| self.confirmed(request, that)) {
                 return Ok(Verdict::Refuted(Box::new(shrunk(
@@ -289,7 +295,7 @@ impl<'a> Inquiry<'a> {
                     over,
                 ))));
             }
-            last = request.or(last);
+            last = last.or(request);
         }
         if !prepared.world.guesses.made.is_empty() {
             return Ok(Verdict::Undecided(prepared.world.guesses.made.clone()));
@@ -354,6 +360,35 @@ fn operations_of(side: &Side) -> Option<&[admit_policy::Operation]> {
         Rules::Definition(_) => None,
         Rules::Policy(rules) => Some(&rules.operations),
     }
+}
+
+/// Texts that are given others at once.
+const MOST_AT_ONCE: usize = 6;
+
+/// The model with other texts, where functions on texts are not followed: all of them, and each alone.
+fn variants(prepared: &Prepared<'_>, model: &Model) -> Vec<Model> {
+    let (world, guesses) = (&prepared.world, &prepared.world.guesses);
+    if guesses.made.is_empty() {
+        return Vec::new();
+    }
+    let in_question = world.terms.variables_of(&[prepared.broken]);
+    let mut texts: Vec<Term> = in_question.into_iter().filter(|term| world.terms.is_text(*term)).collect();
+    texts.extend(&guesses.texts);
+    texts.sort();
+    texts.dedup();
+    // Those that functions are about come first.
+    texts.sort_by_key(|text| !guesses.texts.contains(text));
+    let names: Vec<String> = texts.iter().map(|term| world.terms.name(*term)).take(MOST_AT_ONCE).collect();
+    let mut found = Vec::new();
+    for candidate in guesses.candidates() {
+        let alone = names.iter().filter(|_| names.len() > 1).map(std::slice::from_ref);
+        for changed in std::iter::once(names.as_slice()).chain(alone) {
+            let mut other = model.clone();
+            other.extend(changed.iter().map(|name| (name.clone(), Given::Text(candidate.clone()))));
+            found.push(other);
+        }
+    }
+    found
 }
 
 /// The question as text, and the values of texts that are no part of it.

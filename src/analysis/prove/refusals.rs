@@ -19,7 +19,7 @@ use super::whole::whole;
 use super::written::{Step, Trial};
 use super::{Counterexample, Solver, SolverError, Undecided, undecided};
 
-/// What is known of one step.
+/// What is known of one step; [`super::Upgrade`] has an example.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Keywords and rules of the new definition that refuse what the old one lets through.
@@ -30,7 +30,7 @@ pub struct Report {
     pub up_to: Option<usize>,
 }
 
-/// One reason why something is refused that was not.
+/// One reason why something is refused that was not; [`super::Upgrade`] has an example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Break {
     /// The keyword or rule in the new definition.

@@ -21,6 +21,7 @@ pub(super) fn text(schema: &Schema) -> Option<String> {
     if least <= MOST {
         candidates.extend([String::new(), "a".to_owned(), "a".repeat(least)]);
         candidates.extend(checks.format.as_deref().and_then(of_format).map(str::to_owned));
+        candidates.push("aaaa".repeat(least.div_ceil(4)));
         if let Some(pattern) = &checks.pattern
             && let Ok(part) = PatternPart::of(pattern.text())
         {
@@ -50,6 +51,7 @@ fn of_format(format: &str) -> Option<&'static str> {
         "mac" => "00:00:00:00:00:00",
         "uri" => "http://a",
         "email" => "a@a.aa",
+        "byte" => "YWFh",
         "uuid" | "uuid4" => "00000000-0000-4000-8000-000000000000",
         "uuid3" => "00000000-0000-3000-8000-000000000000",
         "uuid5" => "00000000-0000-5000-8000-000000000000",

@@ -45,6 +45,8 @@ use super::{Solver, undecided};
 /// let upgrade = Upgrade::new(&definition(&["good", "bad"]), &definition(&["good", "bad", "odd"]))?;
 /// assert_eq!((upgrade.versions(), upgrade.removed()), (vec!["v1".to_owned()], vec![]));
 ///
+/// assert_eq!(upgrade.steps("v1"), [Step::Create, Step::Update], "it has no status of its own");
+///
 /// /// What a solver says of a question that it refutes.
 /// struct Refutes;
 /// impl Solver for Refutes {

@@ -92,6 +92,7 @@ impl<'s> World<'s> {
             Form::Int(value) => Value::Int(value),
             Form::Text(value) => match node.schema.checks.format.as_deref() {
                 Some("byte" | "duration" | "date" | "date-time") if typed => {
+                    self.guesses.texts.push(value);
                     Value::Unknown("a time, a duration or bytes")
                 }
                 _ => Value::Text(value),

@@ -19,6 +19,8 @@ const MEMORY: u64 = 2 << 20;
 const MOST_PRINTED: usize = 16 << 20;
 /// How long the second solver has: some that one refutes at once, the other does not in hours, which contradicts nothing.
 const SECOND_OPINION: Duration = Duration::from_secs(5);
+/// How long the first one has before the second is asked instead.
+const FIRST_OPINION: Duration = Duration::from_secs(3);
 
 /// What a solver is called, and what it is to be told so that it reads standard input.
 const KNOWN: [(&str, &[&str]); 2] =
@@ -52,6 +54,10 @@ impl Program {
         let known = KNOWN.iter().find(|(name, _)| file.starts_with(name));
         let (_, args) = known.ok_or_else(|| format!("`{asked}` is neither z3 nor cvc5 by its name"))?;
         Ok(Some(Self { path, args, end, second: None }))
+    }
+
+    fn soon(&self, most: Duration) -> Option<Instant> {
+        self.end.into_iter().chain(Instant::now().checked_add(most)).min()
     }
 
     pub(in crate::cli) fn name(&self) -> String {
@@ -133,19 +139,25 @@ fn answers(text: &str) -> impl Iterator<Item = &str> {
 
 impl Solver for Program {
     fn ask(&mut self, script: &str) -> Result<String, SolverError> {
-        let text = self.answer(script, self.end)?;
-        let Some(second) = self.second.as_ref().filter(|_| answers(&text).any(|answer| answer == "unsat"))
-        else {
-            return Ok(text);
+        let Some(second) = &self.second else { return self.answer(script, self.end) };
+        // What one takes hours for, the other often answers at once.
+        let (text, is_first) = match self.answer(script, self.soon(FIRST_OPINION)) {
+            Ok(text) if answers(&text).next().is_some_and(|answer| answer != "unknown") => (text, true),
+            _ => match second.answer(script, self.end) {
+                Ok(text) if answers(&text).next().is_some_and(|answer| answer != "unknown") => (text, false),
+                _ => (self.answer(script, self.end)?, true),
+            },
         };
-        let soon = Instant::now().checked_add(SECOND_OPINION);
-        let end = self.end.into_iter().chain(soon).min();
-        match second.answer(script, end) {
-            Ok(other) if answers(&text).zip(answers(&other)).any(|pair| pair == ("unsat", "sat")) => {
+        if !answers(&text).any(|answer| answer == "unsat") {
+            return Ok(text);
+        }
+        let (asked, other) = if is_first { (&*self, &**second) } else { (&**second, &*self) };
+        match other.answer(script, self.soon(SECOND_OPINION)) {
+            Ok(opinion) if answers(&text).zip(answers(&opinion)).any(|pair| pair == ("unsat", "sat")) => {
                 Err(SolverError::Broken(format!(
                     "{} refutes what {} satisfies: one of both is wrong",
-                    self.name(),
-                    second.name()
+                    asked.name(),
+                    other.name()
                 )))
             }
             _ => Ok(text),

@@ -8,7 +8,7 @@ use admit_analysis::prove::{Inquiry, Question, Side, Subject, Unconfirmed, Verdi
 use admit_policy::manifest;
 use serde_json::Value;
 
-use super::solvers::{Program, tell};
+use super::solvers::{Both, tell};
 
 /// The places of all rules below a schema.
 fn rules(value: &Value, at: &str, found: &mut Vec<String>) {
@@ -89,7 +89,7 @@ fn share_of_rules_that_are_decided() {
     let corpora = std::env::var("ADMIT_CORPORA").expect("ADMIT_CORPORA names a folder");
     let mut paths = Vec::new();
     files(&Path::new(&corpora).join("openshift-api/crds"), &mut paths);
-    let mut solver = Program::quick();
+    let mut solver = Both;
     let begin = Instant::now();
     let most = std::env::var("ADMIT_MINUTES").ok().and_then(|minutes| minutes.parse().ok()).unwrap_or(60);
     let (mut seen, mut times, mut why) = (Vec::new(), Vec::new(), BTreeMap::<String, usize>::new());

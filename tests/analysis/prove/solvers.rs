@@ -29,11 +29,6 @@ impl Program {
         all.into_iter().filter(is_there).map(|(_, command)| Self(command)).collect()
     }
 
-    /// One that has five seconds for each question.
-    pub(super) const fn quick() -> Self {
-        Self(&["z3", "-in", "-T:5"])
-    }
-
     pub(super) fn name(&self) -> &str {
         self.0.first().copied().unwrap_or_default()
     }
@@ -55,6 +50,19 @@ impl Solver for Program {
         let output = child.wait_with_output().map_err(broken)?;
         let _ = writer.join();
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+/// Both, one after the other: what the first one does not answer soon is asked of the second.
+pub(super) struct Both;
+
+impl Solver for Both {
+    fn ask(&mut self, script: &str) -> Result<String, SolverError> {
+        let first = Program(&["z3", "-in", "-T:2"]).ask(script)?;
+        if first.starts_with("sat") || first.starts_with("unsat") {
+            return Ok(first);
+        }
+        Program(&["cvc5", "--lang=smt2", "--incremental", "--strings-exp", "--tlimit-per=3000"]).ask(script)
     }
 }
 
