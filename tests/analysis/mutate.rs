@@ -392,8 +392,8 @@ fn changes_that_make_no_difference_are_proved() {
         .collect();
     assert_eq!(same, ["true", "self.a <= 11", "12", "10"], "{found:?}");
     // Of a policy the same, where the definition is known; else it is not.
-    let documents = [policy("!has(object.spec.a) || object.spec.a < 11"), binding()];
     let known = definition("true");
+    let documents = [policy("!has(object.spec.a) || object.spec.a < 11"), binding(), known.clone()];
     let found = settled(&documents, &suite, &[&known]);
     let same = found.iter().filter(|(_, settled)| *settled == Settled::Equivalent).count();
     assert!(

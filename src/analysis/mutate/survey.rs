@@ -55,6 +55,13 @@ struct Pair<'s> {
     other: PolicySet,
 }
 
+/// Whether a rule that fails is a verdict to expect: where nothing else tells.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Errors {
+    Told,
+    Passed,
+}
+
 impl Survey<'_> {
     /// Settles what is known of a change that no case saw.
     ///
@@ -115,7 +122,16 @@ impl Survey<'_> {
             let why = "no request beside those of the cases tells; what is matched is not proved";
             return Ok(Settled::Undecided(vec![why.to_owned()]));
         }
-        self.proved(mutant, &changed, solver, over)
+        let mut solver = solver;
+        // Other rules deny what they deny beside either: what is the same without them is the same, and sooner known.
+        if let (Some(left), Some(right)) = (alone(self.trial.document, mutant), alone(&changed, mutant)) {
+            let solver = solver.as_mut().map(|solver| &mut **solver as &mut dyn Solver);
+            match self.proved((&left, &right), (mutant, &changed), solver, over)? {
+                Settled::Undecided(_) => {}
+                known => return Ok(known),
+            }
+        }
+        self.proved((self.trial.document, &changed), (mutant, &changed), solver, over)
     }
 
     /// A case beside those that there are.
@@ -136,7 +152,7 @@ impl Survey<'_> {
                     if tried > MOST_TRIED || over() {
                         return None;
                     }
-                    if let Some(found) = pair.told(named(written, mutant)) {
+                    if let Some(found) = pair.told(named(written, mutant), Errors::Passed) {
                         return Some(found);
                     }
                 }
@@ -147,8 +163,8 @@ impl Survey<'_> {
 
     fn proved(
         &self,
-        mutant: &Mutant,
-        changed: &Value,
+        (left, right): (&Value, &Value),
+        (mutant, changed): (&Mutant, &Value),
         mut solver: Option<&mut dyn Solver>,
         over: &dyn Fn() -> bool,
     ) -> Result<Settled, Unconfirmed> {
@@ -162,7 +178,7 @@ impl Survey<'_> {
                 "CustomResourceDefinition" => Side::definition(document, subject),
                 _ => Side::policy(document, subject),
             };
-            let (left, right) = match (side(self.trial.document), side(changed)) {
+            let (left, right) = match (side(left), side(right)) {
                 (Ok(left), Ok(right)) => (left, right),
                 (Err(error), _) | (_, Err(error)) => {
                     open.push(error.to_string());
@@ -215,7 +231,7 @@ impl Survey<'_> {
         };
         for probe in &self.trial.probes {
             if let Some(pair) = Pair::of(probe, changed) {
-                let found = probe.seeds().find_map(|seed| pair.told(written(seed.written())));
+                let found = probe.seeds().find_map(|seed| pair.told(written(seed.written()), Errors::Told));
                 if found.is_some() {
                     return found;
                 }
@@ -226,7 +242,7 @@ impl Survey<'_> {
             builder.add(document).ok().map(|_| builder.finish())
         };
         let (set, other) = (alone(self.trial.document)?, alone(changed)?);
-        Pair { set: &set, other }.told(written(&json!({})))
+        Pair { set: &set, other }.told(written(&json!({})), Errors::Told)
     }
 }
 
@@ -237,11 +253,13 @@ impl<'s> Pair<'s> {
     }
 
     /// The case with what is expected of it, if it passes as the rules are and fails with the change.
-    fn told(&self, mut written: Value) -> Option<Killing> {
+    fn told(&self, mut written: Value, errors: Errors) -> Option<Killing> {
         let builtins = case::builtins(self.set);
         let asked = case::read(&written, &json!("allow"), builtins)?;
         let (before, after) = (suite::run(&asked, self.set), suite::run(&asked, &self.other));
-        let is_verdict = |result: &CaseResult| !result.refused && result.outcome != Outcome::Error;
+        let is_verdict = |result: &CaseResult| {
+            !result.refused && (errors == Errors::Told || result.outcome != Outcome::Error)
+        };
         if !is_verdict(&before) || same(&before, &after) {
             return None;
         }
@@ -265,6 +283,44 @@ impl<'s> Pair<'s> {
             changed: after.outcome,
             message: after.message,
         })
+    }
+}
+
+/// The document with the rule that is changed and no other; none where it is no rule of its own.
+fn alone(document: &Value, mutant: &Mutant) -> Option<Value> {
+    const OF_SCHEMAS: &str = "/x-kubernetes-validations";
+    const OF_POLICIES: &str = "/spec/validations";
+    let (list, number) = match mutant.pointer.split_once(OF_POLICIES) {
+        Some(("", below)) => (OF_POLICIES.to_owned(), below),
+        _ => {
+            let (above, below) = mutant.pointer.rsplit_once(OF_SCHEMAS)?;
+            (format!("{above}{OF_SCHEMAS}"), below)
+        }
+    };
+    let at: usize = number.split('/').nth(1)?.parse().ok()?;
+    let rule = document.pointer(&list)?.get(at)?.clone();
+    let mut document = document.clone();
+    strip(&mut document);
+    // The list may be gone with all others: it is put where it was.
+    let (parent, name) = list.rsplit_once('/')?;
+    document.pointer_mut(parent)?.as_object_mut()?.insert(name.to_owned(), Value::Array(vec![rule]));
+    Some(document)
+}
+
+/// Takes the rules out of all schemas.
+fn strip(document: &mut Value) {
+    let mut open = vec![document];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(map) => {
+                if map.get("x-kubernetes-validations").is_some_and(Value::is_array) {
+                    map.shift_remove("x-kubernetes-validations");
+                }
+                open.extend(map.values_mut());
+            }
+            Value::Array(items) => open.extend(items),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
     }
 }
 

@@ -116,7 +116,14 @@ pub(super) fn variations(written: &Value, hints: &Hints) -> impl Iterator<Item =
             edits_of(root, value, written, hints, &mut edits);
         }
     }
-    let (names, filled) = (renamed(written, hints), filled(written, hints));
+    let (mut names, filled) = (renamed(written, hints), filled(written, hints));
+    names.extend(hints.texts.iter().take(8).map(|user| {
+        let mut case = written.clone();
+        if let Some(map) = case.as_object_mut() {
+            map.insert("user".to_owned(), json!(user));
+        }
+        case
+    }));
     let written = written.clone();
     let edited = edits.into_iter().take(MOST).map(move |(pointer, value)| {
         let mut case = written.clone();

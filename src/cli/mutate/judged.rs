@@ -20,7 +20,7 @@ use crate::cli::prove::Program;
 use crate::cli::suite::parallel;
 
 /// How long a solver may think about one change.
-const ONE: Duration = Duration::from_secs(10);
+const ONE: Duration = Duration::from_secs(5);
 
 /// By what changes are judged.
 #[derive(Debug)]

@@ -19,6 +19,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
 
+use self::report::Score;
 pub(super) use self::report::{Judged, Open, Report, Sums, Survivor};
 use super::process::{self, Fault};
 use super::render::{self, Palette, mutate as drawing};
@@ -64,8 +65,8 @@ pub(super) struct MutateArgs {
     since: Option<String>,
 
     /// How many per cent of the changes cases have to see; then nothing else decides how the command ends
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    min_score: Option<f64>,
+    #[arg(long, value_name = "PERCENT")]
+    min_score: Option<Score>,
 
     /// Write the cases that would see what no case sees as a suite
     #[arg(long, value_name = "FILE")]
@@ -103,13 +104,6 @@ enum Format {
     Sarif,
     /// Annotations of GitHub Actions
     Github,
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    let parsed: Option<f64> = text.trim_end_matches('%').parse().ok();
-    parsed
-        .filter(|percent| (0.0..=100.0).contains(percent))
-        .ok_or_else(|| "it is a number from 0 to 100, such as 95".to_owned())
 }
 
 impl MutateArgs {

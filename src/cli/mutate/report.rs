@@ -1,6 +1,7 @@
 //! What is known of all changes, as it is drawn.
 
 use std::collections::HashMap;
+use std::str::FromStr;
 use std::time::Duration;
 
 use admit_analysis::mutate::{Killing, Mutant};
@@ -66,6 +67,33 @@ pub(in crate::cli) struct Sums {
     pub(in crate::cli) refused: usize,
 }
 
+/// A share, in hundredths of per cent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Score(usize);
+
+impl Score {
+    const ALL: usize = 100 * 100;
+}
+
+impl FromStr for Score {
+    type Err = &'static str;
+
+    /// `95`, `99.5` or `99.95`, with `%` or without.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const FORM: &str = "it is a number from 0 to 100, such as 95 or 99.5";
+        let (whole, part) =
+            text.trim_end_matches('%').split_once('.').unwrap_or((text.trim_end_matches('%'), "0"));
+        let is_number = |digits: &str| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
+        if !is_number(whole) || !is_number(part) || whole.len() > 3 || part.len() > 2 {
+            return Err(FORM);
+        }
+        let whole: usize = whole.parse().map_err(|_| FORM)?;
+        let part: usize = format!("{part:0<2}").parse().map_err(|_| FORM)?;
+        let score = whole * 100 + part;
+        if score > Self::ALL { Err(FORM) } else { Ok(Self(score)) }
+    }
+}
+
 impl Judged {
     pub(in crate::cli) fn sums(&self) -> Sums {
         Sums {
@@ -109,17 +137,59 @@ impl Report {
     }
 
     /// With a score that is to be reached, that decides alone.
-    pub(super) fn exit(&self, min_score: Option<f64>) -> Exit {
+    pub(super) fn exit(&self, min_score: Option<Score>) -> Exit {
         let sums = self.sums();
-        if let Some(min) = min_score {
-            #[expect(clippy::cast_precision_loss, reason = "counts of changes are far below 2^52")]
-            let (killed, counted) = (sums.killed as f64, sums.counted() as f64);
-            return if killed * 100.0 >= min * counted { Exit::Expected } else { Exit::Differs };
+        if let Some(Score(min)) = min_score {
+            let is_reached = sums.killed * Score::ALL >= min * sums.counted();
+            return if is_reached { Exit::Expected } else { Exit::Differs };
         }
         match (sums.survived, sums.undecided) {
             (0, 0) => Exit::Expected,
             (0, _) => Exit::Undecided,
             _ => Exit::Differs,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_are_written_as_people_write_them() {
+        for (text, score) in [
+            ("95", Some(9500)),
+            ("99.5", Some(9950)),
+            ("99.95%", Some(9995)),
+            ("100", Some(10_000)),
+            ("0", Some(0)),
+        ] {
+            assert_eq!(text.parse::<Score>().ok().map(|score| score.0), score, "{text}");
+        }
+        for text in ["101", "100.01", "-1", "", "x", "9.999", "1.", ".5", "1e2"] {
+            assert!(text.parse::<Score>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_score_that_is_to_be_reached_decides_alone() {
+        let judged = |killed, survivors| Judged {
+            file: String::new(),
+            at: Position::default(),
+            kind: String::new(),
+            name: String::new(),
+            cases: 1,
+            killed,
+            equivalent: 9,
+            refused: 9,
+            survivors: Vec::new(),
+            undecided: survivors,
+            loaded: Vec::new(),
+        };
+        let report = |killed| Report { documents: vec![judged(killed, Vec::new())], ..Report::default() };
+        assert_eq!(report(3).exit(None), Exit::Expected);
+        assert_eq!(report(0).exit(Some(Score(10_000))), Exit::Expected, "nothing counts");
+        let sums = Sums { killed: 19, survived: 0, undecided: 1, equivalent: 9, refused: 9 };
+        assert_eq!((sums.counted(), sums.score()), (20, 950));
     }
 }

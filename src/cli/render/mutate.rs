@@ -45,10 +45,9 @@ pub(in crate::cli) fn text(report: &Report, verbose: bool, palette: Palette) -> 
         }
     }
     if verbose {
-        let seconds = report.took.as_secs_f64();
-        #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-        let rate = if seconds > 0.0 { report.runs as f64 / seconds } else { 0.0 };
-        let _ = writeln!(out, "{} changes × cases run in {seconds:.2} s: {rate:.0} a second", report.runs);
+        let (seconds, millis) = (report.took.as_secs_f64(), report.took.as_millis().max(1));
+        let rate = u128::from(report.runs) * 1000 / millis;
+        let _ = writeln!(out, "{} changes × cases run in {seconds:.2} s: {rate} a second", report.runs);
     }
     let sums = report.sums();
     let word = match (sums.survived, sums.undecided) {
@@ -167,8 +166,7 @@ fn shown(mutant: &Mutant, at: Position) -> Value {
 
 fn sums(sums: Sums) -> Value {
     let Sums { killed, survived, undecided, equivalent, refused } = sums;
-    #[expect(clippy::cast_precision_loss, reason = "tenths of per cent")]
-    let score = sums.score() as f64 / 10.0;
+    let score: f64 = score(sums).parse().unwrap_or_default();
     value!({
         "killed": killed, "survived": survived, "undecided": undecided, "equivalent": equivalent, "refused": refused,
         "score": score,

@@ -142,6 +142,7 @@ fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Case
 ///     }],
 /// }))?;
 /// let reached = Reached::new(&suite.cases[0], &set).unwrap();
+/// assert_eq!(reached.case().name, "x is refused");
 /// assert!(reached.run(&set).passed() && !reached.run(&other).passed());
 /// assert_eq!(reached.run(&other).passed(), run(&suite.cases[0], &other).passed());
 /// assert_ne!(reached.decide(&set, "named"), reached.decide(&other, "named"));
