@@ -36,15 +36,8 @@ fn printed_in(transcript: &str, command: &str) -> Vec<(String, Value)> {
 
 #[test]
 fn transcripts_follow_the_schemas() {
-    let of_commands = [
-        ("attack", 1),
-        ("check", 1),
-        ("explain", 1),
-        ("lint", 1),
-        ("eval", 5),
-        ("replay", 1),
-        ("prove", 1),
-    ];
+    let of_commands =
+        [("attack", 1), ("check", 1), ("explain", 1), ("lint", 1), ("eval", 5), ("replay", 1), ("prove", 1)];
     let of_commands = of_commands.map(|(command, least)| (command, printed(command), least));
     let by_release = [("by-release", printed_in("releases", "check"), 1)];
     for (command, printed, least) in of_commands.into_iter().chain(by_release) {

@@ -41,7 +41,13 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
                 let ask = scene.base.with(object);
                 if of(&scene.judge.ask(&ask)) == Answer::Admitted {
                     let what = format!("leaving it out is denied, and {put} {what}");
-                    out.push(Neighbour { family: Family::Absent, path: path.to_string(), what, ask });
+                    out.push(Neighbour {
+                        family: Family::Absent,
+                        path: path.to_string(),
+                        what,
+                        ask,
+                        first: None,
+                    });
                     break;
                 }
             }
@@ -64,6 +70,7 @@ fn without(scene: &Scene<'_>, path: &Path, what: &str) -> Option<Neighbour> {
         path: path.to_string(),
         what: what.to_owned(),
         ask,
+        first: None,
     })
 }
 
@@ -116,7 +123,13 @@ fn shallow(scene: &Scene<'_>, kind: Kind<'_>) -> Option<Neighbour> {
         let ask = scene.base.with(object);
         if of(&scene.judge.ask(&ask)) == Answer::Admitted {
             let what = format!("leaving {around} out is denied, and {{}} says no more");
-            return Some(Neighbour { family: Family::Absent, path: around.to_string(), what, ask });
+            return Some(Neighbour {
+                family: Family::Absent,
+                path: around.to_string(),
+                what,
+                ask,
+                first: None,
+            });
         }
     }
     None
