@@ -26,6 +26,8 @@ use super::values::Values;
 /// Denied requests that are started from, and offences of each.
 const MOST_BASES: usize = 24;
 const MOST_OFFENCES: usize = 4;
+/// Denied requests for the same rules.
+const MOST_ALIKE: usize = 3;
 
 /// What is asked: which requests are admitted that reach the same as one that a policy denies.
 ///
@@ -180,7 +182,13 @@ impl<'a> Inquiry<'a> {
             if bases.len() >= MOST_BASES || (self.over)() {
                 break;
             }
-            bases.extend(denied(ask));
+            let Some((ask, judged)) = denied(ask) else { continue };
+            let is_alike = |(other, of_other): &&(Ask, Judged)| {
+                of_other.validations == judged.validations && other.title() == ask.title()
+            };
+            if bases.iter().filter(is_alike).count() < MOST_ALIKE {
+                bases.push((ask, judged));
+            }
         }
         if bases.is_empty() {
             let finder = Finder { judge: &known.judge, types, rules: &known.rules, values };

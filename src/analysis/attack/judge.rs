@@ -78,6 +78,12 @@ impl<'a> Judge<'a> {
             host.set_answers(Arc::new(answers));
         }
         host.ensure_namespace(&ask.namespace);
+        if ask.is_renaming() {
+            return Judged {
+                refused: Some("an update names the object that is there".to_owned()),
+                ..Judged::default()
+            };
+        }
         let taken = match self.take(ask, ask.object.as_ref(), &host) {
             Ok(taken) => taken,
             Err(refused) => return Judged { refused: Some(refused), ..Judged::default() },

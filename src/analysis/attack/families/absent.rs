@@ -18,7 +18,9 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
         Some(value) => {
             let same = kind.at(&path.pattern()).and_then(|(_, field)| field?.absent.as_ref());
             let is_default = same == Some(value);
-            let is_empty = is_nothing(value);
+            // An item of a list that says nothing is an item all the same.
+            let is_item = matches!(path.0.last(), Some(Step::At(_)));
+            let is_empty = !is_item && is_nothing(value);
             if is_default || is_empty {
                 out.extend(without(
                     scene,
