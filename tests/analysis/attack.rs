@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use admit_analysis::attack::{Ask, Attacked, Inquiry};
+use admit_analysis::attack::{Ask, Attacked, Finding, Inquiry};
 use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::{self, Document};
-use admit_policy::{Builtins as _, GroupVersionKind, GroupVersionResource, PolicySet};
+use admit_policy::{Builtins as _, GroupVersionKind, GroupVersionResource, Operation, PolicySet};
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/analysis/data/attack").join(name)
@@ -46,7 +46,7 @@ fn attacked(path: &Path, given: &[Ask]) -> (Attacked, Duration) {
 }
 
 fn told(attacked: &Attacked) -> String {
-    let line = |found: &admit_analysis::attack::Finding| {
+    let line = |found: &Finding| {
         format!(
             "    {} {} ({}): {}; {}\n",
             found.family,
@@ -87,6 +87,36 @@ fn holes_of_policies_in_use_are_found_before_they_were_closed_and_not_after() {
         holes.len() >= 20 && before >= holes.len() - 2 && after == 0,
         "{before} before, {after} after:\n{report}"
     );
+}
+
+#[test]
+fn each_family_finds_its_own_and_nothing_where_nothing_is() {
+    let (mut wrong, mut report) = (0, String::new());
+    for case in entries("families") {
+        let name = case.file_name().and_then(|name| name.to_str()).expect("a name");
+        let mut given: Vec<Ask> = read(&case.join("denied.yaml")).iter().map(creation).collect();
+        if case.join("old.yaml").exists() {
+            let old = read(&case.join("old.yaml")).remove(0).value;
+            given.iter_mut().for_each(|ask| {
+                (ask.operation, ask.old_object) = (Operation::Update, Some(old.clone()));
+            });
+        }
+        let expected = read(&case.join("expected.yaml")).remove(0).value;
+        let (found, _) = attacked(&case.join("policy.yaml"), &given);
+        let is_right = if expected["family"] == "none" {
+            found.findings.is_empty() && found.denied > 0 && found.undecided.is_none()
+        } else {
+            let is_it =
+                |one: &Finding| expected["family"] == one.family.as_str() && expected["path"] == *one.path;
+            found.findings.iter().any(is_it)
+        };
+        wrong += usize::from(!is_right);
+        report += &format!("{name}: {is_right}\n{}", told(&found));
+    }
+    if std::env::var_os("ADMIT_SHOW").is_some() {
+        println!("{report}");
+    }
+    assert_eq!(wrong, 0, "{report}");
 }
 
 #[test]

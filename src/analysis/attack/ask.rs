@@ -97,6 +97,13 @@ impl Ask {
         object.and_then(|object| object.pointer("/metadata/name")).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Whether it is an update of an object to one of another name, or in another namespace: there is no such request.
+    pub(super) fn is_renaming(&self) -> bool {
+        let (Some(new), Some(old)) = (&self.object, &self.old_object) else { return false };
+        let is_other = |pointer: &str| new.pointer(pointer) != old.pointer(pointer);
+        self.operation == Operation::Update && (is_other("/metadata/name") || is_other("/metadata/namespace"))
+    }
+
     /// The same request with another new object.
     pub(super) fn with(&self, object: Value) -> Self {
         Self { object: Some(object), ..self.clone() }

@@ -132,6 +132,8 @@ pub struct Finding {
     pub value: Option<Value>,
     /// The request that is denied.
     pub denied: Ask,
+    /// A request that is admitted and has to be made before the other one, where one is not enough; and what suites say of it.
+    pub first: Option<(Ask, &'static str)>,
     /// The request that is admitted.
     pub admitted: Ask,
     /// What suites say of it: `allow`, `unmatched`, or `error` where an error was passed over.

@@ -26,6 +26,8 @@ use super::values::Values;
 /// Denied requests that are started from, and offences of each.
 const MOST_BASES: usize = 24;
 const MOST_OFFENCES: usize = 4;
+/// Denied requests for the same rules.
+const MOST_ALIKE: usize = 3;
 
 /// What is asked: which requests are admitted that reach the same as one that a policy denies.
 ///
@@ -180,7 +182,13 @@ impl<'a> Inquiry<'a> {
             if bases.len() >= MOST_BASES || (self.over)() {
                 break;
             }
-            bases.extend(denied(ask));
+            let Some((ask, judged)) = denied(ask) else { continue };
+            let is_alike = |(other, of_other): &&(Ask, Judged)| {
+                of_other.validations == judged.validations && other.title() == ask.title()
+            };
+            if bases.iter().filter(is_alike).count() < MOST_ALIKE {
+                bases.push((ask, judged));
+            }
         }
         if bases.is_empty() {
             let finder = Finder { judge: &known.judge, types, rules: &known.rules, values };
@@ -229,16 +237,24 @@ impl<'a> Inquiry<'a> {
         (base, offence): (&Ask, &Offence),
         neighbour: Neighbour,
     ) -> Result<Finding, Unconfirmed> {
-        let Neighbour { family, path, what, ask } = neighbour;
+        let Neighbour { family, path, what, ask, first } = neighbour;
         let unconfirmed =
             |path: &str| Unconfirmed { policy: self.policy.to_owned(), family, path: path.to_owned() };
         let denied = known.judge.confirmed(base, true);
         let denied = denied.filter(|outcome| matches!(outcome, Outcome::Deny | Outcome::Error));
-        let outcome = match known.judge.confirmed(&ask, false) {
-            Some(outcome @ (Outcome::Allow | Outcome::Unmatched | Outcome::Warn | Outcome::Audit)) => outcome,
-            Some(Outcome::Error) if known.judge.ask(&ask).admitted => Outcome::Error,
-            Some(Outcome::Deny | Outcome::Error) | None => return Err(unconfirmed(&path)),
+        let admitted = |ask: &Ask| match known.judge.confirmed(ask, false)? {
+            Outcome::Error if known.judge.ask(ask).admitted => Some(Outcome::Error),
+            Outcome::Deny | Outcome::Error => None,
+            outcome @ (Outcome::Allow | Outcome::Unmatched | Outcome::Warn | Outcome::Audit) => Some(outcome),
         };
+        let first = match first {
+            Some(first) => {
+                let outcome = admitted(&first).ok_or_else(|| unconfirmed(&path))?;
+                Some((first, outcome.as_str()))
+            }
+            None => None,
+        };
+        let Some(outcome) = admitted(&ask) else { return Err(unconfirmed(&path)) };
         let Some(denied) = denied.filter(|_| known.judge.ask(base).denies) else {
             return Err(unconfirmed(&path));
         };
@@ -246,10 +262,11 @@ impl<'a> Inquiry<'a> {
             family,
             path,
             what,
-            differences: base.differences(&ask),
+            differences: base.differences(&ask).saturating_add(usize::from(first.is_some())),
             offence: offence.path.to_string(),
             value: offence.value.clone(),
             denied: base.clone(),
+            first,
             admitted: ask,
             outcome: outcome.as_str(),
             denied_outcome: denied.as_str(),

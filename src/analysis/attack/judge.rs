@@ -78,7 +78,13 @@ impl<'a> Judge<'a> {
             host.set_answers(Arc::new(answers));
         }
         host.ensure_namespace(&ask.namespace);
-        let taken = match self.take(ask, ask.object.as_ref(), &host) {
+        if ask.is_renaming() {
+            return Judged {
+                refused: Some("an update names the object that is there".to_owned()),
+                ..Judged::default()
+            };
+        }
+        let taken = match take(ask, ask.object.as_ref(), &host) {
             Ok(taken) => taken,
             Err(refused) => return Judged { refused: Some(refused), ..Judged::default() },
         };
@@ -104,7 +110,7 @@ impl<'a> Judge<'a> {
             return Some(denial.message);
         }
         let object = mutated.object?;
-        match self.take(ask, Some(&object), host) {
+        match take(ask, Some(&object), host) {
             Ok(taken) => request.object = taken.object.map(Object::from),
             Err(refused) => return Some(refused),
         }
@@ -134,39 +140,6 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What a server does before it asks policies.
-    fn take(&self, ask: &Ask, object: Option<&Value>, host: &Documents) -> Result<Taken, String> {
-        let as_sent = Taken { object: object.cloned(), old: ask.old_object.clone() };
-        let Some(new) = object.filter(|_| matches!(ask.operation, Operation::Create | Operation::Update))
-        else {
-            return Ok(as_sent);
-        };
-        let (kind, old) = (ask.kind(), ask.old_object.as_ref());
-        if let Some((crd, version)) =
-            host.crd_of(&kind).and_then(|crd| Some((crd, crd.version(&kind.version)?)))
-        {
-            let old = old.map(|old| version.stored(old));
-            let (status, eval) = (ask.subresource == "status", EvalOptions::default());
-            let written = Write { crd, version, old: old.as_ref(), status, eval }.decide(new);
-            return match written.errors.first() {
-                Some(error) => Err(error.to_string()),
-                None => Ok(Taken { object: Some(written.object), old }),
-            };
-        }
-        if ask.resource != host.resource_of(&kind) {
-            return Ok(as_sent);
-        }
-        let prepared = host.builtins().and_then(|kinds| kinds.written(new, old, &ask.subresource));
-        let Some(prepared) = prepared else { return Ok(as_sent) };
-        if let Some(strict) = prepared.strict.first() {
-            return Err(strict.clone());
-        }
-        match prepared.refusal {
-            Some(status) => Err(status.message),
-            None => Ok(Taken { object: Some(prepared.object), old: prepared.old }),
-        }
-    }
-
     /// What `admit test` says of the request as a case: of the policy alone, or of all.
     pub(super) fn confirmed(&self, ask: &Ask, alone: bool) -> Option<Outcome> {
         let policies: &[&str] = if alone { &[&self.policy.name] } else { &[] };
@@ -183,6 +156,37 @@ impl<'a> Judge<'a> {
         // What a definition refuses no policy was asked about.
         let is_by_policy = result.outcome != Outcome::Deny || result.policy.is_some();
         is_by_policy.then_some(result.outcome)
+    }
+}
+
+/// What a server does before it asks policies.
+fn take(ask: &Ask, object: Option<&Value>, host: &Documents) -> Result<Taken, String> {
+    let as_sent = Taken { object: object.cloned(), old: ask.old_object.clone() };
+    let Some(new) = object.filter(|_| matches!(ask.operation, Operation::Create | Operation::Update)) else {
+        return Ok(as_sent);
+    };
+    let (kind, old) = (ask.kind(), ask.old_object.as_ref());
+    if let Some((crd, version)) = host.crd_of(&kind).and_then(|crd| Some((crd, crd.version(&kind.version)?)))
+    {
+        let old = old.map(|old| version.stored(old));
+        let (status, eval) = (ask.subresource == "status", EvalOptions::default());
+        let written = Write { crd, version, old: old.as_ref(), status, eval }.decide(new);
+        return match written.errors.first() {
+            Some(error) => Err(error.to_string()),
+            None => Ok(Taken { object: Some(written.object), old }),
+        };
+    }
+    if ask.resource != host.resource_of(&kind) {
+        return Ok(as_sent);
+    }
+    let prepared = host.builtins().and_then(|kinds| kinds.written(new, old, &ask.subresource));
+    let Some(prepared) = prepared else { return Ok(as_sent) };
+    if let Some(strict) = prepared.strict.first() {
+        return Err(strict.clone());
+    }
+    match prepared.refusal {
+        Some(status) => Err(status.message),
+        None => Ok(Taken { object: Some(prepared.object), old: prepared.old }),
     }
 }
 

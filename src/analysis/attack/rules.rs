@@ -116,6 +116,12 @@ impl Rules {
         places.any(|place| place.old)
     }
 
+    /// The paths of the old object that validations read.
+    pub(super) fn read_of_old(&self) -> BTreeSet<Vec<String>> {
+        let places = self.validations.values.iter().chain(&self.validations.tests);
+        places.filter(|place| place.old).map(|place| place.path.clone()).collect()
+    }
+
     /// The labels and annotations of the object itself that decide about something.
     pub(super) fn marks(&self) -> BTreeSet<Vec<String>> {
         let all = [&self.validations, &self.conditions].into_iter().flat_map(Reads::paths);

@@ -32,6 +32,8 @@ pub(super) struct Neighbour {
     pub(super) path: String,
     pub(super) what: String,
     pub(super) ask: Ask,
+    /// What has to be asked before, and is admitted.
+    pub(super) first: Option<Ask>,
 }
 
 /// What came of a request that may be a neighbour.

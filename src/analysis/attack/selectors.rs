@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 /// What one document selects.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selector {
-    /// `ValidatingAdmissionPolicyBinding a: spec.matchResources`.
+    /// `ValidatingAdmissionPolicyBinding a: spec`.
     pub(super) origin: String,
+    /// `ValidatingAdmissionPolicyBinding a: spec.matchResources`.
+    pub(super) resources: String,
     pub(super) objects: Vec<Requirement>,
     pub(super) namespaces: Vec<Requirement>,
     /// Names that rules leave out.
@@ -44,7 +46,8 @@ pub(super) fn of(policy: &Value, bindings: &[&Value]) -> Vec<Selector> {
         format!("{} {}", text("/kind"), text("/metadata/name"))
     };
     let own = policy.pointer("/spec/matchConstraints").map(|constraints| Selector {
-        origin: format!("{}: spec.matchConstraints", named(policy)),
+        origin: format!("{}: spec", named(policy)),
+        resources: format!("{}: spec.matchConstraints", named(policy)),
         ..selector(constraints)
     });
     let of_bindings = bindings.iter().map(|binding| {
@@ -56,6 +59,7 @@ pub(super) fn of(policy: &Value, bindings: &[&Value]) -> Vec<Selector> {
         let may_miss = param.and_then(|param| param.get("parameterNotFoundAction")) == Some(&json!("Allow"));
         Selector {
             origin: format!("{}: spec", named(binding)),
+            resources: format!("{}: spec.matchResources", named(binding)),
             params_may_miss: may_miss,
             params_of_namespace: may_miss && is_absent("namespace"),
             ..resources

@@ -185,6 +185,8 @@ impl AttackArgs {
                 let title = format!("{}: {} {}", answer.policy, found.family, found.path);
                 let policies = [answer.policy.as_str()];
                 cases.push(found.denied.case(&format!("{title}: denied"), &policies, found.denied_outcome));
+                let first = found.first.iter();
+                cases.extend(first.map(|(ask, outcome)| ask.case(&format!("{title}: first"), &[], outcome)));
                 cases.push(found.admitted.case(&format!("{title}: gets past"), &[], found.outcome));
             }
         }

@@ -22,7 +22,9 @@ pub(in crate::cli) fn text(answers: &[Answer]) -> String {
             let head = format!("{} {}", found.family, found.path);
             let _ = writeln!(out, "{} {policy}: {head} {file}:{}", palette.red("gets past"), at.line);
             let _ = writeln!(out, "    {} ({})", found.what, counted(found.differences, "difference"));
-            for (word, ask) in [("denied:  ", &found.denied), ("admitted:", &found.admitted)] {
+            let first = found.first.iter().map(|(first, _)| ("first:   ", first));
+            let denied = std::iter::once(("denied:  ", &found.denied));
+            for (word, ask) in denied.chain(first).chain([("admitted:", &found.admitted)]) {
                 let _ = writeln!(out, "    {word} {}{}", ask.title(), object(ask));
             }
         }
@@ -78,6 +80,7 @@ fn pair(found: &Finding) -> Value {
         "family": found.family.as_str(), "path": found.path, "what": found.what, "differences": found.differences,
         "offence": {"path": found.offence, "value": found.value},
         "denied": request(&found.denied, found.denied_outcome),
+        "first": found.first.as_ref().map(|(first, outcome)| request(first, outcome)),
         "admitted": request(&found.admitted, found.outcome),
     })
 }

@@ -18,7 +18,9 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
         Some(value) => {
             let same = kind.at(&path.pattern()).and_then(|(_, field)| field?.absent.as_ref());
             let is_default = same == Some(value);
-            let is_empty = is_nothing(value);
+            // An item of a list that says nothing is an item all the same.
+            let is_item = matches!(path.0.last(), Some(Step::At(_)));
+            let is_empty = !is_item && is_nothing(value);
             if is_default || is_empty {
                 out.extend(without(
                     scene,
@@ -41,7 +43,13 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
                 let ask = scene.base.with(object);
                 if of(&scene.judge.ask(&ask)) == Answer::Admitted {
                     let what = format!("leaving it out is denied, and {put} {what}");
-                    out.push(Neighbour { family: Family::Absent, path: path.to_string(), what, ask });
+                    out.push(Neighbour {
+                        family: Family::Absent,
+                        path: path.to_string(),
+                        what,
+                        ask,
+                        first: None,
+                    });
                     break;
                 }
             }
@@ -64,6 +72,7 @@ fn without(scene: &Scene<'_>, path: &Path, what: &str) -> Option<Neighbour> {
         path: path.to_string(),
         what: what.to_owned(),
         ask,
+        first: None,
     })
 }
 
@@ -116,7 +125,13 @@ fn shallow(scene: &Scene<'_>, kind: Kind<'_>) -> Option<Neighbour> {
         let ask = scene.base.with(object);
         if of(&scene.judge.ask(&ask)) == Answer::Admitted {
             let what = format!("leaving {around} out is denied, and {{}} says no more");
-            return Some(Neighbour { family: Family::Absent, path: around.to_string(), what, ask });
+            return Some(Neighbour {
+                family: Family::Absent,
+                path: around.to_string(),
+                what,
+                ask,
+                first: None,
+            });
         }
     }
     None

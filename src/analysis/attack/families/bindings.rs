@@ -19,16 +19,16 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
     for selector in scene.selectors {
-        let origin = &selector.origin;
+        let (origin, resources) = (&selector.origin, &selector.resources);
         let is_namespaced = !scene.base.namespace.is_empty();
         for requirement in selector.namespaces.iter().filter(|_| is_namespaced) {
             let ask = in_namespace(scene.base, Some(requirement));
             let namespace = &ask.namespace;
             let what = format!(
-                "namespace {namespace}, by its label {}, is left out by {origin}.namespaceSelector",
+                "namespace {namespace}, by its label {}, is left out by {resources}.namespaceSelector",
                 requirement.key
             );
-            out.extend(elsewhere(scene, &ask, format!("{origin}.namespaceSelector"), what));
+            out.extend(elsewhere(scene, &ask, format!("{resources}.namespaceSelector"), what));
         }
         for name in &selector.left_out {
             let mut ask = scene.base.clone();
@@ -36,8 +36,8 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
             for object in [&mut ask.object, &mut ask.old_object].into_iter().flatten() {
                 path.set(object, json!(name));
             }
-            let what = format!("the name {name} is left out by {origin}.excludeResourceRules");
-            out.extend(elsewhere(scene, &ask, format!("{origin}.excludeResourceRules"), what));
+            let what = format!("the name {name} is left out by {resources}.excludeResourceRules");
+            out.extend(elsewhere(scene, &ask, format!("{resources}.excludeResourceRules"), what));
         }
         if selector.params_of_namespace && is_namespaced {
             let ask = in_namespace(scene.base, None);
@@ -65,6 +65,7 @@ fn elsewhere(scene: &Scene<'_>, ask: &Ask, path: String, what: String) -> Option
         path,
         what,
         ask: ask.clone(),
+        first: None,
     })
 }
 

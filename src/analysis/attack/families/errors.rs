@@ -84,5 +84,5 @@ fn erring_with(scene: &Scene<'_>, path: &Path, object: Value) -> Option<Neighbou
     let is_kept =
         judged.object.as_ref().is_some_and(|object| scene.offence.is_at(object, &scene.offence.path));
     let what = format!("the policy fails, which is ignored: {message}");
-    is_kept.then(|| Neighbour { family: Family::Errors, path: path.to_string(), what, ask })
+    is_kept.then(|| Neighbour { family: Family::Errors, path: path.to_string(), what, ask, first: None })
 }

@@ -20,7 +20,7 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
         for requirement in &selector.objects {
             let path = Path::of_names(["metadata", "labels", requirement.key.as_str()]);
             let value = requirement.missed().map(Value::from);
-            out.extend(marked(scene, &path, value, &format!("{}.objectSelector", selector.origin)));
+            out.extend(marked(scene, &path, value, &format!("{}.objectSelector", selector.resources)));
         }
     }
     let mut tried = 0_usize;
@@ -69,5 +69,6 @@ fn marked(scene: &Scene<'_>, path: &Path, value: Option<Value>, seen_by: &str) -
         path: path.to_string(),
         what,
         ask,
+        first: None,
     })
 }

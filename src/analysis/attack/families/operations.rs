@@ -1,13 +1,20 @@
-//! The same state by another operation: an object that is not let in is changed into what it would have been.
+//! The same state by another operation: an object that is not let in is changed into what it would have been, and a change that is
+//! denied is made in two steps.
 //!
-//! It reaches the same where the stored object has what is denied in its own place. Rules about changes deny a change, and not
-//! what it leads to: of those nothing is said.
+//! It reaches the same where the stored object has what is denied in its own place; after two steps it is the object of the denied
+//! change. To delete an object and to create it anew is another thing than to change it: of that nothing is said.
+
+use std::collections::BTreeSet;
 
 use admit_policy::Operation;
 
 use super::super::ask::Ask;
 use super::super::finding::Family;
-use super::super::scene::{Neighbour, Scene};
+use super::super::path::{Path, expand};
+use super::super::scene::{Answer, Neighbour, Scene, of};
+
+/// First steps that are tried.
+const MOST_STEPS: usize = 24;
 
 pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
     let path = &scene.offence.path;
@@ -15,7 +22,11 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
         Operation::Create => {
             scene.base.update(scene.offence.mended.clone(), scene.object.clone(), &scene.base.subresource)
         }
-        Operation::Update if !scene.rules.reads_old() && scene.base.subresource.is_empty() => {
+        Operation::Update if scene.rules.reads_old() => {
+            out.extend(in_two_steps(scene));
+            return;
+        }
+        Operation::Update if scene.base.subresource.is_empty() => {
             Ask { operation: Operation::Create, old_object: None, ..scene.base.clone() }
         }
         Operation::Update | Operation::Delete | Operation::Connect => return,
@@ -23,6 +34,40 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
     if scene.is_admitted(&ask, path) {
         let (denied, admitted) = (scene.base.operation.as_str(), ask.operation.as_str());
         let what = format!("what {denied} is denied for at {path} is admitted by {admitted}");
-        out.push(Neighbour { family: Family::Operations, path: admitted.to_owned(), what, ask });
+        out.push(Neighbour { family: Family::Operations, path: admitted.to_owned(), what, ask, first: None });
     }
+}
+
+/// A change that is denied, after one that takes away what the rules compare it with.
+fn in_two_steps(scene: &Scene<'_>) -> Option<Neighbour> {
+    let old = scene.base.old_object.as_ref()?;
+    let places: BTreeSet<Path> =
+        scene.rules.read_of_old().iter().flat_map(|pattern| expand(pattern, old)).collect();
+    let there = places.into_iter().filter(|path| !path.0.is_empty() && path.get(old).is_some());
+    for path in there.take(MOST_STEPS) {
+        if (scene.over)() {
+            return None;
+        }
+        let mut between = old.clone();
+        path.remove(&mut between);
+        let first = scene.base.update(old.clone(), between, &scene.base.subresource);
+        let judged = scene.judge.ask(&first);
+        let Some(between) = judged.object.as_ref().filter(|_| of(&judged) == Answer::Admitted) else {
+            continue;
+        };
+        // What the server puts back was not taken away.
+        if path.get(between).is_some_and(|there| !there.is_null()) {
+            continue;
+        }
+        let ask = scene.base.update(between.clone(), scene.object.clone(), &scene.base.subresource);
+        if scene.is_admitted(&ask, &scene.offence.path) {
+            let what = format!(
+                "the change at {} is denied, and admitted once {path} was taken away",
+                scene.offence.path
+            );
+            let name = format!("UPDATE without {path}");
+            return Some(Neighbour { family: Family::Operations, path: name, what, ask, first: Some(first) });
+        }
+    }
+    None
 }

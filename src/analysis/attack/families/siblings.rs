@@ -77,7 +77,7 @@ impl Moved<'_> {
                 Some(value) => format!("{value} at {at} is admitted, and at {} denied", scene.offence.path),
                 None => format!("nothing at {at} is admitted, and at {} denied", scene.offence.path),
             };
-            return Some(Neighbour { family: Family::Siblings, path, what, ask });
+            return Some(Neighbour { family: Family::Siblings, path, what, ask, first: None });
         }
         None
     }

@@ -31,7 +31,13 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
             if of(&scene.judge.ask(&ask)) == Answer::Admitted {
                 let before = path.get(scene.object).cloned().unwrap_or_default();
                 let what = format!("{before} is denied, and {other}, which is the same, admitted");
-                out.push(Neighbour { family: Family::Spellings, path: path.to_string(), what, ask });
+                out.push(Neighbour {
+                    family: Family::Spellings,
+                    path: path.to_string(),
+                    what,
+                    ask,
+                    first: None,
+                });
                 break;
             }
         }

@@ -32,7 +32,7 @@ fn written(scene: &Scene<'_>, name: &str) -> Option<Neighbour> {
     }
     let what = format!("what is denied at {path} is admitted through {name}");
     let ask = ask.with(object.clone());
-    Some(Neighbour { family: Family::Subresources, path: name.to_owned(), what, ask })
+    Some(Neighbour { family: Family::Subresources, path: name.to_owned(), what, ask, first: None })
 }
 
 fn scaled(scene: &Scene<'_>) -> Option<Neighbour> {
@@ -47,7 +47,7 @@ fn scaled(scene: &Scene<'_>) -> Option<Neighbour> {
     let replicas = new.pointer("/spec/replicas").cloned().unwrap_or_default();
     let what =
         format!("{replicas} replicas are denied at {}, and admitted through scale", scene.offence.path);
-    Some(Neighbour { family: Family::Subresources, path: "scale".to_owned(), what, ask })
+    Some(Neighbour { family: Family::Subresources, path: "scale".to_owned(), what, ask, first: None })
 }
 
 fn scale(judge: &Judge<'_>, object: &Value) -> Option<Value> {

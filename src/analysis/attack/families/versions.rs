@@ -31,7 +31,7 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
         if is_kept && of(&judged) == Answer::Admitted {
             let version = served.kind.api_version();
             let what = format!("what is denied in {} is admitted in {version}", own.api_version());
-            out.push(Neighbour { family: Family::Versions, path: version, what, ask });
+            out.push(Neighbour { family: Family::Versions, path: version, what, ask, first: None });
         }
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
         if scene.answer(&ask, &at) == Answer::Admitted {
             let name = &kind.served.kind.kind;
             let what = format!("what is denied at {} is admitted in a {name}, at {at}", scene.offence.path);
-            out.push(Neighbour { family: Family::Workloads, path: name.clone(), what, ask });
+            out.push(Neighbour { family: Family::Workloads, path: name.clone(), what, ask, first: None });
         }
     }
 }
