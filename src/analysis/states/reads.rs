@@ -38,8 +38,6 @@ pub(super) struct Reads {
     pub(super) user: bool,
     /// Separators of `split`.
     pub(super) separators: BTreeSet<String>,
-    /// Whether more than equality, membership and logic is done to values: then they count beyond being equal.
-    pub(super) computes: bool,
 }
 
 impl Reads {
@@ -63,7 +61,6 @@ impl Reads {
         self.others.extend(more.others.iter().cloned());
         self.user |= more.user;
         self.separators.extend(more.separators.iter().cloned());
-        self.computes |= more.computes;
     }
 
     fn compare(&mut self, path: &[String], constant: &Value) {
@@ -91,30 +88,23 @@ pub(super) fn parsed(text: &str) -> Option<Ast> {
     syntax::parse(&Source::new(text), &options).ok()
 }
 
+/// The tree of a text, with its macros as calls.
+pub(super) fn as_written(text: &str) -> Option<Ast> {
+    let options = syntax::Options { optional_syntax: true, escaped_identifiers: true, macros: Vec::new() };
+    syntax::parse(&Source::new(text), &options).ok()
+}
+
 /// What the expression looks at.
 pub(super) fn of(ast: &Ast, names: &Names) -> Reads {
+    with_outcomes(ast, names).0
+}
+
+/// What the expression looks at, and the constants that it may come to.
+pub(super) fn with_outcomes(ast: &Ast, names: &Names) -> (Reads, Vec<Value>) {
     let mut walk = Walk { names, reads: Reads::default(), depth: 0 };
     let found = walk.value(ast, ast.root(), &mut Vec::new());
     walk.consume(&found);
-    walk.reads
-}
-
-/// The parts of the expression that all have to hold, as texts with what they look at.
-pub(super) fn conjuncts(ast: &Ast, text: &str, names: &Names) -> Vec<(String, Reads)> {
-    let (mut parts, mut open) = (Vec::new(), vec![ast.root()]);
-    while let Some(id) = open.pop() {
-        if let Expr::Call { function, target: None, args } = ast.expr(id)
-            && &**function == "_&&_"
-        {
-            open.extend(args.iter().copied());
-            continue;
-        }
-        let mut walk = Walk { names, reads: Reads::default(), depth: 0 };
-        let found = walk.value(ast, id, &mut Vec::new());
-        walk.consume(&found);
-        parts.push((ast.span(id).of(text).to_owned(), walk.reads));
-    }
-    parts
+    (walk.reads, found.constants)
 }
 
 /// What a value may be: something that stands in one of the places, or one of the constants.
@@ -263,7 +253,6 @@ impl Walk<'_> {
                 yes.clone().and(no.clone())
             }
             ("_+_", [left, right]) if !left.places.is_empty() || !right.places.is_empty() => {
-                self.reads.computes = true;
                 left.clone().and(right.clone())
             }
             ("_[_]" | "_[?_]" | "_?._", [of, key]) => self.index(of, key),
@@ -276,7 +265,6 @@ impl Walk<'_> {
                 Found::default()
             }
             (function, parts) => {
-                self.reads.computes = true;
                 if function == "split" {
                     let texts =
                         parts.iter().skip(1).flat_map(|part| &part.constants).filter_map(Value::as_str);
@@ -399,7 +387,6 @@ mod tests {
         assert_eq!(both("object.spec == oldObject.spec"), ["spec"]);
         assert!(both("has(oldObject.status) && object.status.state == 'A'").is_empty());
         let reads = reads("variables.os != 'Done' || variables.ns == variables.os");
-        assert!(!reads.computes);
         assert_eq!(
             reads.compared[&vec!["status".to_owned(), "state".to_owned()]],
             [json!("Done"), json!("")]
@@ -411,7 +398,7 @@ mod tests {
         let places = reads("variables.ready[0].status == 'True' && params.x.split(',').size() > 0");
         assert!(places.paths().any(|path| path.join(".") == "status.conditions.[].status"), "{places:?}");
         assert_eq!(places.separators.iter().collect::<Vec<_>>(), [","]);
-        assert!(places.others.contains("params") && places.computes);
+        assert!(places.others.contains("params"));
     }
 
     #[test]
