@@ -63,7 +63,6 @@ impl Reads {
         self.others.extend(more.others.iter().cloned());
         self.user |= more.user;
         self.separators.extend(more.separators.iter().cloned());
-        self.computes |= more.computes;
     }
 
     fn compare(&mut self, path: &[String], constant: &Value) {
@@ -91,12 +90,23 @@ pub(crate) fn parsed(text: &str) -> Option<Ast> {
     syntax::parse(&Source::new(text), &options).ok()
 }
 
+/// The tree of a text, with its macros as calls.
+pub(crate) fn as_written(text: &str) -> Option<Ast> {
+    let options = syntax::Options { optional_syntax: true, escaped_identifiers: true, macros: Vec::new() };
+    syntax::parse(&Source::new(text), &options).ok()
+}
+
 /// What the expression looks at.
 pub(crate) fn of(ast: &Ast, names: &Names) -> Reads {
+    with_outcomes(ast, names).0
+}
+
+/// What the expression looks at, and the constants that it may come to.
+pub(crate) fn with_outcomes(ast: &Ast, names: &Names) -> (Reads, Vec<Value>) {
     let mut walk = Walk { names, reads: Reads::default(), depth: 0 };
     let found = walk.value(ast, ast.root(), &mut Vec::new());
     walk.consume(&found);
-    walk.reads
+    (walk.reads, found.constants)
 }
 
 /// The parts of the expression that all have to hold, as texts with what they look at.
@@ -263,7 +273,6 @@ impl Walk<'_> {
                 yes.clone().and(no.clone())
             }
             ("_+_", [left, right]) if !left.places.is_empty() || !right.places.is_empty() => {
-                self.reads.computes = true;
                 left.clone().and(right.clone())
             }
             ("_[_]" | "_[?_]" | "_?._", [of, key]) => self.index(of, key),
@@ -276,7 +285,6 @@ impl Walk<'_> {
                 Found::default()
             }
             (function, parts) => {
-                self.reads.computes = true;
                 if function == "split" {
                     let texts =
                         parts.iter().skip(1).flat_map(|part| &part.constants).filter_map(Value::as_str);
@@ -399,7 +407,6 @@ mod tests {
         assert_eq!(both("object.spec == oldObject.spec"), ["spec"]);
         assert!(both("has(oldObject.status) && object.status.state == 'A'").is_empty());
         let reads = reads("variables.os != 'Done' || variables.ns == variables.os");
-        assert!(!reads.computes);
         assert_eq!(
             reads.compared[&vec!["status".to_owned(), "state".to_owned()]],
             [json!("Done"), json!("")]
@@ -411,7 +418,7 @@ mod tests {
         let places = reads("variables.ready[0].status == 'True' && params.x.split(',').size() > 0");
         assert!(places.paths().any(|path| path.join(".") == "status.conditions.[].status"), "{places:?}");
         assert_eq!(places.separators.iter().collect::<Vec<_>>(), [","]);
-        assert!(places.others.contains("params") && places.computes);
+        assert!(places.others.contains("params"));
     }
 
     #[test]

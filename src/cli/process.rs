@@ -53,6 +53,11 @@ impl Fault {
         Self { exit: Exit::NotCompiled, ..Self::usage(message) }
     }
 
+    /// Nothing is wrong, and nothing is known.
+    pub(super) fn undecided(message: impl fmt::Display) -> Self {
+        Self { exit: Exit::Undecided, ..Self::usage(message) }
+    }
+
     pub(super) fn internal(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Internal, ..Self::usage(message) }
     }

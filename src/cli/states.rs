@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use admit_analysis::states::{Diagram, Difference, FieldPath, Inquiry, Picture, PictureError, compare};
+use admit_analysis::states::{
+    Diagram, Difference, FieldPath, Inquiry, Picture, PictureError, Subject, compare,
+};
 use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::Document;
-use admit_policy::suite::{StatesCase, Suite};
+use admit_policy::suite::{StatesCase, StatesOf, Suite};
 use admit_policy::{GroupVersionKind, LoadOptions, PolicySet, UserInfo};
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
@@ -24,10 +26,12 @@ use super::{conversion, load};
 #[command(after_help = "\
 A change is allowed where an object that came to be under the rules makes it: -v and -o json show one. It is forbidden where rules that \
 look at this field and few others refuse all of their values. Else it is undecided: no object was found that makes it among \
-so many that were tried, which were made of the schema, the constants in rules, -f, and the objects of suites beside the policies.
+so many that were tried, which were made of the schema, the constants in rules, -f, and the objects of suites beside the policies. \
+It is always allowed where every rule that looks at it lets it through, whatever else the object has.
 
 Without --field, every field is drawn whose few values some rule compares with what they were before. A field that may have any \
-text has the texts that rules name, and `other` for the rest. --expect compares with a Mermaid stateDiagram-v2, which may stand in \
+text has the texts that rules name, and `other` for the rest. --state draws what is no single field: what an expression says of the \
+object. Where it reads few fields of few values, what follows is decided over all of their combinations. --expect compares with a Mermaid stateDiagram-v2, which may stand in \
 a Markdown file, or with the `states` of a suite, which admit test runs as well: each difference is named.
 
 Examples:
@@ -36,6 +40,7 @@ Examples:
   admit states --policies crd.yaml --field status.phase -o svg > phase.svg
   admit states --policies crd.yaml --field status.phase -o dot | dot -Tpng > phase.png
   admit states --policies crd.yaml --field status.phase --expect phases.mmd
+  admit states --policies crd.yaml --state 'ready=has(self.status) && self.status.ready'
 
 Exit codes: 0 everything is decided, and as expected, 1 something differs from --expect, 2 usage or unreadable input, \
 3 a policy or CRD does not compile, 4 internal error, 5 something is undecided")]
@@ -55,6 +60,15 @@ pub(super) struct StatesArgs {
     /// The field that is drawn: `status.phase`, `status.conditions[type=Ready].status` [default: those that rules compare]
     #[arg(long, value_name = "PATH")]
     field: Option<FieldPath>,
+
+    /// What is drawn instead of a field: an expression over `self` that comes to a text, true or false, with `NAME=` before it or none;
+    /// may be given several times
+    #[arg(long = "state", value_name = "EXPR", conflicts_with = "field")]
+    states: Vec<String>,
+
+    /// An expression over `self`: only objects are meant for which it holds, from their creation on
+    #[arg(long = "where", value_name = "EXPR")]
+    only: Option<String>,
 
     /// A user to try where rules ask who it is; may be given several times
     #[arg(long = "as", value_name = "USER")]
@@ -145,6 +159,12 @@ impl StatesArgs {
         }
     }
 
+    /// What is to be drawn, where that was said.
+    fn subjects(&self) -> Vec<Subject> {
+        let field = self.field.iter().cloned().map(Subject::Field);
+        field.chain(self.states.iter().map(|text| Subject::state(text))).collect()
+    }
+
     fn drawn(&self) -> Result<Drawn, Fault> {
         let expected = self.expect.as_deref().map(Expected::read).transpose()?;
         let end = Instant::now().checked_add(self.timeout.unsigned_abs());
@@ -152,24 +172,25 @@ impl StatesArgs {
         let options = LoadOptions { ignore_unknown: self.ignore_unknown };
         let inputs = Inputs::read(&self.policies, &self.filenames, &self.users, options)?;
         let kinds = inputs.kinds(self.kind.as_deref())?;
-        let inquiry = |kind| inputs.inquiry(kind, &over);
-        let asked: Vec<(&GroupVersionKind, FieldPath)> = match &self.field {
-            Some(field) => kinds.iter().map(|kind| (kind, field.clone())).collect(),
-            None => {
-                let fields = |kind| inquiry(kind).fields().into_iter().map(move |field| (kind, field));
-                kinds.iter().flat_map(fields).collect()
+        let inquiry = |kind| inputs.inquiry(kind, self.only.as_deref(), &over);
+        let asked: Vec<(&GroupVersionKind, Subject)> = match self.subjects() {
+            named if !named.is_empty() => {
+                kinds.iter().flat_map(|kind| named.iter().map(move |one| (kind, one.clone()))).collect()
+            }
+            _ => {
+                let found = |kind| {
+                    let fields = inquiry(kind).fields().into_iter();
+                    fields.map(move |field| (kind, Subject::Field(field)))
+                };
+                kinds.iter().flat_map(found).collect()
             }
         };
         let progress = Progress::of(Some(asked.len()), "drawing");
         let (mut pictures, mut missing) = (Vec::new(), None);
-        for (kind, field) in asked {
-            match inquiry(kind).picture(&field) {
+        for (kind, subject) in asked {
+            match inquiry(kind).picture(&subject) {
                 Ok(picture) => pictures.push(picture),
-                // Other versions, or other kinds, may have it.
-                Err(error @ (PictureError::NoField { .. } | PictureError::Unbounded { .. })) => {
-                    missing.get_or_insert(error);
-                }
-                Err(error) => return Err(Fault::internal(error)),
+                Err(error) => drop(missing.get_or_insert(passed_over(error)?)),
             }
             progress.step();
         }
@@ -190,7 +211,7 @@ impl StatesArgs {
                 let names = several.iter().map(|picture| {
                     format!(
                         "--kind {}.{}.{} --field '{}'",
-                        picture.kind.kind, picture.kind.version, picture.kind.group, picture.field
+                        picture.kind.kind, picture.kind.version, picture.kind.group, picture.subject
                     )
                 });
                 let names: Vec<String> = names.collect();
@@ -253,25 +274,36 @@ impl Inputs {
     ) -> Result<Vec<String>, Fault> {
         let diagram = Diagram::listed(case.expect.iter().map(String::as_str))
             .map_err(|error| Fault::usage(format!("{}: expect: {error}", case.name)))?;
-        let field: FieldPath =
-            case.field.parse().map_err(|error| Fault::usage(format!("{}: field: {error}", case.name)))?;
+        let (what, subject) = match &case.subject {
+            StatesOf::Field(field) => {
+                let path = field
+                    .parse::<FieldPath>()
+                    .map_err(|error| Fault::usage(format!("{}: field: {error}", case.name)))?;
+                ("field", Subject::Field(path))
+            }
+            StatesOf::State(expression) => {
+                ("state", Subject::State { name: case.name.clone(), expression: expression.clone() })
+            }
+        };
         let mut missing = None;
         for kind in self.kinds(case.kind.as_deref())? {
-            match self.inquiry(&kind, over).picture(&field) {
+            match self.inquiry(&kind, case.only.as_deref(), over).picture(&subject) {
                 Ok(picture) => return Ok(told(&picture, &diagram)),
-                Err(error @ (PictureError::NoField { .. } | PictureError::Unbounded { .. })) => {
-                    missing.get_or_insert(error);
-                }
-                Err(error) => return Err(Fault::internal(error)),
+                Err(error) => drop(missing.get_or_insert(passed_over(error)?)),
             }
         }
         let missing = missing.map_or_else(|| "no kind has it".to_owned(), |error| error.to_string());
-        Err(Fault::usage(format!("{}: field: {missing}", case.name)))
+        Err(Fault::usage(format!("{}: {what}: {missing}", case.name)))
     }
 
-    fn inquiry<'i>(&'i self, kind: &'i GroupVersionKind, over: &'i dyn Fn() -> bool) -> Inquiry<'i> {
+    fn inquiry<'i>(
+        &'i self,
+        kind: &'i GroupVersionKind,
+        only: Option<&'i str>,
+        over: &'i dyn Fn() -> bool,
+    ) -> Inquiry<'i> {
         let Self { set, documents, given, users } = self;
-        Inquiry { set, documents, kind, given, users, over }
+        Inquiry { set, documents, kind, given, users, only, over }
     }
 
     /// The kinds that are defined, or given, and were asked for.
@@ -312,6 +344,18 @@ impl Inputs {
             )));
         }
         Ok(kinds)
+    }
+}
+
+/// Other versions, or other kinds, may have what one has not; all else ends the command.
+fn passed_over(error: PictureError) -> Result<PictureError, Fault> {
+    match error {
+        PictureError::NoField { .. } | PictureError::Unbounded { .. } => Ok(error),
+        PictureError::NotAnExpression { .. } | PictureError::Mixed { .. } => {
+            Err(Fault::usage(error.to_string()))
+        }
+        PictureError::TooMany { .. } => Err(Fault::undecided(error.to_string())),
+        PictureError::Contradiction { .. } | PictureError::Unconfirmed { .. } => Err(Fault::internal(error)),
     }
 }
 
@@ -360,10 +404,16 @@ impl Expected {
             Self::Diagram(diagram) => return Ok(diagram),
             Self::Suite(states) => states,
         };
-        let field = picture.field.to_string();
-        let Some(case) = states.iter().find(|case| case.field == field) else {
+        let is_it = |case: &&StatesCase| match (&case.subject, &picture.subject) {
+            (StatesOf::Field(own), Subject::Field(field)) => *own == field.to_string(),
+            (StatesOf::State(own), Subject::State { expression, .. }) => own.trim() == *expression,
+            _ => false,
+        };
+        let Some(case) = states.iter().find(is_it) else {
+            let what = if picture.subject.expression().is_some() { "state" } else { "field" };
             return Err(Fault::usage(format!(
-                "no item of `states` in the suite is about the field `{field}`"
+                "no item of `states` in the suite is about the {what} `{}`",
+                picture.subject
             )));
         };
         Diagram::listed(case.expect.iter().map(String::as_str))

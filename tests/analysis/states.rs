@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use admit_analysis::states::{
-    Allowance, Diagram, Difference, FieldPath, Inquiry, Picture, PictureError, Reach, compare, mermaid,
+    Allowance, Diagram, Difference, Inquiry, Limit, Picture, PictureError, Reach, Subject, compare, mermaid,
 };
 use admit_policy::manifest::{self, Document};
 use admit_policy::{GroupVersionKind, PolicySet};
@@ -37,11 +37,11 @@ fn shipped(folder: &str, crd: &str) -> Vec<Document> {
 
 fn with<T>(documents: &[Document], kind: &GroupVersionKind, ask: impl FnOnce(&Inquiry<'_>) -> T) -> T {
     let set = PolicySet::load(documents).expect("they compile");
-    ask(&Inquiry { set: &set, documents, kind, given: &[], users: &[], over: &|| false })
+    ask(&Inquiry { set: &set, documents, kind, given: &[], users: &[], only: None, over: &|| false })
 }
 
 fn picture(documents: &[Document], kind: &GroupVersionKind, field: &str) -> Picture {
-    let field: FieldPath = field.parse().expect("a path");
+    let field = Subject::Field(field.parse().expect("a path"));
     with(documents, kind, |inquiry| inquiry.picture(&field)).expect("a picture")
 }
 
@@ -182,8 +182,8 @@ fn a_channel_that_cannot_be_entered_or_kept_is_seen() {
     assert!(fixed.is_decided(), "{}", mermaid(&fixed));
 }
 
-/// A definition with one status field, and rules on it.
-fn phases(schema: &str) -> Result<Picture, PictureError> {
+/// A definition with these rules on its spec.
+fn thing(schema: &str, rule: &str) -> Vec<Document> {
     let text = format!(
         "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -198,13 +198,19 @@ spec:
     storage: true
     subresources: {{status: {{}}}}
     schema:
-      openAPIV3Schema: {{type: object, properties: {{spec: {{type: object}}, status: {schema}}}}}
+      openAPIV3Schema: {{type: object, properties: {{spec: {{type: object, x-kubernetes-validations: [{rule}]}}, status: {schema}}}}}
 "
     );
-    let documents = manifest::read("things.yaml", &text).expect("a definition");
+    manifest::read("things.yaml", &text).expect("a definition")
+}
+
+fn pictured(schema: &str, subject: &Subject) -> Result<Picture, PictureError> {
     let kind = GroupVersionKind::new("example.com", "v1", "Thing");
-    let field: FieldPath = "status.phase".parse().expect("a path");
-    with(&documents, &kind, |inquiry| inquiry.picture(&field))
+    with(&thing(schema, ""), &kind, |inquiry| inquiry.picture(subject))
+}
+
+fn phases(schema: &str) -> Result<Picture, PictureError> {
+    pictured(schema, &Subject::Field("status.phase".parse().expect("a path")))
 }
 
 const PHASE: &str = "phase: {type: string, enum: [A, B], x-kubernetes-validations: [{rule: self == 'B' || oldSelf == 'A', message: not back}]}";
@@ -258,9 +264,18 @@ fn nothing_is_concluded_when_the_time_is_over() {
         asked.set(asked.get() + 1);
         asked.get() > 40
     };
-    let inquiry =
-        Inquiry { set: &set, documents: &documents, kind: &kind, given: &[], users: &[], over: &over };
-    let picture = inquiry.picture(&"status.dataGatherState".parse().expect("a path")).expect("a picture");
+    let inquiry = Inquiry {
+        set: &set,
+        documents: &documents,
+        kind: &kind,
+        given: &[],
+        users: &[],
+        only: None,
+        over: &over,
+    };
+    let picture = inquiry
+        .picture(&Subject::Field("status.dataGatherState".parse().expect("a path")))
+        .expect("a picture");
     assert!(picture.interrupted && !picture.is_decided());
 }
 
@@ -280,4 +295,163 @@ fn what_is_drawn_is_read_again() {
         "{differences:?}"
     );
     assert!(Diagram::read("stateDiagram-v2\nstate A {\n").is_err());
+}
+
+/// A rule that goes through a list says of an entry what it says of it alone, whatever else is in the list; what it says of the
+/// list as a whole, other entries may decide.
+fn listed(rules: &str, field: &str) -> Picture {
+    let condition = "{type: object, required: [type, status], properties: {type: {type: string}, status: {type: string, enum: [A, B]}}}";
+    let list = format!(
+        "conditions: {{type: array, items: {condition}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [type]}}"
+    );
+    let schema = format!(
+        "{{type: object, properties: {{phase: {{type: string, enum: [A, B]}}, {list}}}, x-kubernetes-validations: [{rules}]}}"
+    );
+    pictured(&schema, &Subject::Field(field.parse().expect("a path"))).expect("a picture")
+}
+
+#[test]
+fn an_entry_of_a_list_is_decided_by_rules_that_tie_to_it() {
+    let old = "(has(oldSelf.conditions) ? oldSelf.conditions : [])";
+    let new = "(has(self.conditions) ? self.conditions : [])";
+    let kept = format!(
+        "{{rule: \"{new}.all(n, {old}.filter(o, o.type == n.type).all(o, o.status != 'B' || n.status == 'B'))\", message: B stays}}"
+    );
+    let there = format!(
+        "{{rule: \"{old}.filter(o, o.type == 'Ready').all(o, {new}.exists(n, n.type == o.type))\", message: Ready stays}}"
+    );
+    let picture = listed(&format!("{kept}, {there}"), "status.conditions[type=Ready].status");
+    let Allowance::Forbidden { rules } = verdict(&picture, Some("B"), "A") else { panic!("{picture:#?}") };
+    assert_eq!(rules.iter().map(|rule| rule.message.as_str()).collect::<Vec<_>>(), ["B stays"]);
+    let Allowance::Forbidden { rules } = verdict(&picture, Some("A"), "absent") else {
+        panic!("{picture:#?}")
+    };
+    assert_eq!(rules.iter().map(|rule| rule.message.as_str()).collect::<Vec<_>>(), ["Ready stays"]);
+    assert!(picture.is_decided(), "{}", mermaid(&picture));
+}
+
+#[test]
+fn what_another_entry_may_decide_is_not_forbidden() {
+    // Refused of each list with one entry, and let through of one with two.
+    let rule = "{rule: \"!has(self.phase) || self.phase != 'B' || has(self.conditions) && self.conditions.exists(c, c.type == 'Ready' && c.status == 'A') && self.conditions.exists(c, c.type.matches('^x{9}y$'))\", message: two are missing}";
+    let picture = listed(rule, "status.phase");
+    assert!(matches!(
+        verdict(&picture, Some("A"), "B"),
+        Allowance::Undecided { .. } | Allowance::Allowed { .. }
+    ));
+    let rule = "{rule: \"self.conditions.exists(c, c.status == 'B') || self.conditions.all(c, c.status == 'A')\", message: none is B}";
+    let picture = listed(rule, "status.conditions[type=Ready].status");
+    assert!(!matches!(verdict(&picture, Some("A"), "B"), Allowance::Forbidden { .. }));
+}
+
+/// A state that is read from two fields.
+const STATE: &str = "stage=!has(self.status) || !has(self.status.phase) ? 'New' : self.status.phase == 'B' && has(self.status.ready) && self.status.ready ? 'Done' : 'Busy'";
+const TWO: &str = "phase: {type: string, enum: [A, B]}, ready: {type: boolean}, hint: {type: string}";
+
+fn staged(rule: &str) -> Picture {
+    let schema = format!("{{type: object, properties: {{{TWO}}}, x-kubernetes-validations: [{rule}]}}");
+    pictured(&schema, &Subject::state(STATE)).expect("a picture")
+}
+
+#[test]
+fn a_state_of_several_fields_is_decided_over_their_values() {
+    let was = "has(oldSelf.phase) && oldSelf.phase == 'B' && has(oldSelf.ready) && oldSelf.ready";
+    let is = "has(self.phase) && self.phase == 'B' && has(self.ready) && self.ready";
+    let picture = staged(&format!("{{rule: \"!({was}) || {is}\", message: done is done}}"));
+    assert!(picture.is_decided() && picture.limit.is_none(), "{picture:#?}");
+    assert_eq!(picture.subject.to_string(), "stage");
+    let Allowance::Forbidden { rules } = verdict(&picture, Some("Done"), "Busy") else {
+        panic!("{picture:#?}")
+    };
+    assert_eq!(rules[0].message, "done is done");
+    assert!(matches!(verdict(&picture, Some("Done"), "New"), Allowance::Forbidden { .. }));
+    // No rule that looks at these fields looks at anything else.
+    assert!(matches!(verdict(&picture, Some("Busy"), "Done"), Allowance::Allowed { always: true, .. }));
+    let asks =
+        staged("{rule: \"!has(self.ready) || !self.ready || has(self.hint)\", message: a hint is missing}");
+    let Allowance::Allowed { always: false, conditions, .. } = verdict(&asks, Some("Busy"), "Done") else {
+        panic!("{asks:#?}")
+    };
+    assert_eq!(conditions[0].message, "a hint is missing");
+}
+
+#[test]
+fn only_objects_that_are_meant_count() {
+    let schema = format!("{{type: object, properties: {{{TWO}}}}}");
+    let documents = thing(&schema, "");
+    let kind = GroupVersionKind::new("example.com", "v1", "Thing");
+    let subject = Subject::state(STATE);
+    let only = Some("!has(self.status) || !has(self.status.ready) || !self.status.ready");
+    let picture =
+        with(&documents, &kind, |inquiry| Inquiry { only, ..*inquiry }.picture(&subject)).expect("a picture");
+    let done = picture.states.iter().find(|state| state.name == "Done").map(|state| state.reach);
+    assert_eq!(done, Some(Reach::Unreachable), "{picture:#?}");
+    let mixed = Subject::state("self.spec == self.status ? 'A' : 'B'");
+    let error = with(&documents, &kind, |inquiry| inquiry.picture(&mixed)).expect_err("no picture");
+    assert!(matches!(error, PictureError::Mixed { .. }), "{error}");
+    for wrong in ["self.status.phase ==", "self.status.nothing == 'A' ? 'A' : 'B'"] {
+        assert!(
+            with(&documents, &kind, |inquiry| inquiry.picture(&Subject::state(wrong))).is_err(),
+            "{wrong}"
+        );
+    }
+}
+
+/// What is too much is told by name, in no more time than what is not.
+#[test]
+fn states_and_combinations_are_bounded() {
+    let values: Vec<String> = (0..10_000).map(|n| format!("V{n}")).collect();
+    let many =
+        format!("{{type: object, properties: {{phase: {{type: string, enum: [{}]}}}}}}", values.join(", "));
+    let error = phases(&many).expect_err("too many");
+    assert_eq!(error, PictureError::TooMany { field: "status.phase".to_owned(), count: 10_001, most: 64 });
+    let flags: Vec<String> = (0..100).map(|n| format!("f{n}: {{type: boolean}}")).collect();
+    let all: Vec<String> = (0..100).map(|n| format!("has(self.f{n}) && self.f{n}")).collect();
+    let rule = format!(
+        "{{rule: \"!has(self.phase) || self.phase != 'B' || {}\", message: not all}}",
+        all.join(" && ")
+    );
+    let schema = format!(
+        "{{type: object, properties: {{phase: {{type: string, enum: [A, B]}}, {}}}, x-kubernetes-validations: [{rule}]}}",
+        flags.join(", ")
+    );
+    let asked = Cell::new(0_u32);
+    let over = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 20_000
+    };
+    let documents = thing(&schema, "");
+    let kind = GroupVersionKind::new("example.com", "v1", "Thing");
+    let ask = |subject: &Subject| {
+        with(&documents, &kind, |inquiry| Inquiry { over: &over, ..*inquiry }.picture(subject))
+    };
+    let picture = ask(&Subject::Field("status.phase".parse().expect("a path"))).expect("a picture");
+    assert!(!matches!(verdict(&picture, Some("A"), "B"), Allowance::Forbidden { .. }));
+    let state: Vec<String> = (0..100).map(|n| format!("self.status.f{n}")).collect();
+    let picture = ask(&Subject::state(&format!("{} ? 'On' : 'Off'", state.join(" && ")))).expect("a picture");
+    assert!(matches!(picture.limit, Some(Limit::Combinations { .. })), "{:?}", picture.limit);
+    assert!(!picture.is_decided());
+}
+
+#[test]
+fn reasons_of_a_component_are_decided_in_their_list() {
+    let kind =
+        GroupVersionKind::new("observability.open-cluster-management.io", "v1beta1", "ObservabilityAddon");
+    let documents = shipped("observability", "observabilityaddons");
+    let field =
+        Subject::Field("status.conditions[type=UwlMetricsCollectorStatus].reason".parse().expect("a path"));
+    let ask = |only| {
+        with(&documents, &kind, |inquiry| Inquiry { only, ..*inquiry }.picture(&field).expect("a picture"))
+    };
+    let spoke = "!(has(self.metadata.finalizers) && 'observability.open-cluster-management.io/addon-cleanup' in self.metadata.finalizers)";
+    let picture = ask(Some(spoke));
+    assert!(picture.is_decided(), "{}{:#?}", mermaid(&picture), picture.undecided().collect::<Vec<_>>());
+    let Allowance::Forbidden { rules } = verdict(&picture, Some("UpdateFailure"), "ForwardSuccessful") else {
+        panic!()
+    };
+    assert_eq!(rules[0].message, "reason transition not allowed by the table");
+    let Allowance::Allowed { user, .. } = verdict(&picture, Some("UpdateFailure"), "UpdateSuccesful") else {
+        panic!()
+    };
+    assert!(user.as_ref().is_some_and(|user| user.ends_with("admit-observability")), "{user:?}");
 }

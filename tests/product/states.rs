@@ -19,32 +19,111 @@ fn states(args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Folder, definition and field, each with a diagram in the folder. Everything is decided for all objects.
-const PICTURES: [(&str, &str, &str); 2] =
-    [("datagather", "datagathers", "status.dataGatherState"), ("mustgather", "mustgathers", "status.status")];
+/// A diagram in a folder of policies, with the picture beside it. Everything is decided for all objects.
+struct Shipped {
+    folder: &'static str,
+    definition: &'static str,
+    /// `NAME.mmd` and `NAME.svg`.
+    name: &'static str,
+    /// What is drawn, and of which objects.
+    drawn: &'static [&'static str],
+}
 
+const SPOKE: &str = "!(has(self.metadata.finalizers) && 'observability.open-cluster-management.io/addon-cleanup' in self.metadata.finalizers)";
+
+/// As the operator reads the state of a pipeline: the condition counts before the initial sync does.
+const PIPELINE: &str = "pipeline=!has(self.status) || self.status.pipelineVersion == '' ? 'NEW' \
+    : self.status.conditions.filter(c, c.type == 'Valid').size() > 0 \
+      && self.status.conditions.filter(c, c.type == 'Valid')[0].status == 'True' ? 'VALID' \
+    : self.status.initialSyncInProgress ? 'INITIAL_SYNC' \
+    : self.status.conditions.filter(c, c.type == 'Valid').size() > 0 \
+      && self.status.conditions.filter(c, c.type == 'Valid')[0].status == 'False' ? 'INVALID' : 'UNKNOWN'";
+
+const fn shipped(
+    folder: &'static str,
+    definition: &'static str,
+    name: &'static str,
+    drawn: &'static [&'static str],
+) -> Shipped {
+    Shipped { folder, definition, name, drawn }
+}
+
+const PICTURES: [Shipped; 8] = [
+    shipped("datagather", "datagathers", "states", &["--field", "status.dataGatherState"]),
+    shipped("mustgather", "mustgathers", "states", &["--field", "status.status"]),
+    shipped(
+        "observability",
+        "observabilityaddons",
+        "states",
+        &["--field", "status.conditions[type=MetricsCollectorStatus].reason", "--where", SPOKE],
+    ),
+    shipped(
+        "observability",
+        "observabilityaddons",
+        "uwl-states",
+        &["--field", "status.conditions[type=UwlMetricsCollectorStatus].reason", "--where", SPOKE],
+    ),
+    shipped(
+        "clusteroperator",
+        "clusteroperators",
+        "available",
+        &["--field", "status.conditions[type=Available].status"],
+    ),
+    shipped(
+        "clusteroperator",
+        "clusteroperators",
+        "progressing",
+        &["--field", "status.conditions[type=Progressing].status"],
+    ),
+    shipped(
+        "clusteroperator",
+        "clusteroperators",
+        "degraded",
+        &["--field", "status.conditions[type=Degraded].status"],
+    ),
+    shipped("cyndi", "cyndipipelines", "states", &["--state", PIPELINE]),
+];
+
+impl Shipped {
+    fn file(&self, extension: &str) -> String {
+        format!("policies/{}/{}.{extension}", self.folder, self.name)
+    }
+
+    fn run(&self, more: &[&str]) -> Output {
+        let (policies, crd) =
+            (format!("policies/{}", self.folder), format!("deploy/crds/{}.yaml", self.definition));
+        let expected = self.file("mmd");
+        let from = ["--policies", &policies, "--policies", &crd, "--expect", &expected];
+        states(&[from.as_slice(), self.drawn, more].concat())
+    }
+}
+
+/// The diagrams are written by hand, and the pictures by `admit states -o svg`, here with `ADMIT_BLESS=1`.
 #[test]
 fn the_shipped_policies_allow_what_is_drawn_beside_them() {
-    for (folder, definition, field) in PICTURES {
-        let policies = format!("policies/{folder}");
-        let output = states(&[
-            "--policies",
-            &policies,
-            "--policies",
-            &format!("deploy/crds/{definition}.yaml"),
-            "--field",
-            field,
-            "--expect",
-            &format!("{policies}/states.mmd"),
-            "-o",
-            "json",
-        ]);
+    for shipped in &PICTURES {
+        let output = shipped.run(&["-o", "svg"]);
         let told = String::from_utf8_lossy(&output.stderr);
-        let drawn: Value =
-            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{folder}: {told}"));
-        assert_eq!(drawn["differences"], serde_json::json!([]), "{folder}: {field}");
-        assert_eq!(output.status.code(), Some(0), "{folder}: {field}: {told}");
-        assert_eq!(complaints(&schema("states"), &drawn), Vec::<String>::new(), "{folder}: {field}");
+        assert_eq!(output.status.code(), Some(0), "{}: {told}", shipped.file("mmd"));
+        let (drawn, file) = (String::from_utf8(output.stdout).unwrap(), root().join(shipped.file("svg")));
+        if std::env::var_os("ADMIT_BLESS").is_some() {
+            std::fs::write(&file, &drawn).unwrap();
+        }
+        let kept = std::fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(drawn, kept, "{}: is drawn anew with ADMIT_BLESS=1", shipped.file("svg"));
+    }
+}
+
+#[test]
+fn what_is_drawn_is_written_as_its_schema_says() {
+    for shipped in PICTURES.iter().filter(|shipped| ["datagather", "cyndi"].contains(&shipped.folder)) {
+        let output = shipped.run(&["-o", "json"]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        let drawn: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{told}"));
+        assert_eq!(drawn["differences"], serde_json::json!([]));
+        assert_eq!(complaints(&schema("states"), &drawn), Vec::<String>::new(), "{}", shipped.folder);
+        let is_state = shipped.drawn.contains(&"--state");
+        assert_eq!(drawn["pictures"][0]["state"].is_string(), is_state, "{}", shipped.folder);
     }
 }
 
@@ -152,18 +231,10 @@ fn pictures_are_readable_in_light_and_dark() {
         return testing::skip(testing::Need::Chromium, "there is no chromium on the PATH");
     };
     let place = tempfile::tempdir().unwrap();
-    for (folder, definition, field) in PICTURES {
-        let output = states(&[
-            "--policies",
-            &format!("policies/{folder}"),
-            "--policies",
-            &format!("deploy/crds/{definition}.yaml"),
-            "--field",
-            field,
-            "-o",
-            "svg",
-        ]);
-        let svg = String::from_utf8(output.stdout).unwrap();
+    for shipped in &PICTURES {
+        // Held to be what is drawn by the test above.
+        let svg = std::fs::read_to_string(root().join(shipped.file("svg"))).unwrap();
+        let folder = shipped.folder;
         let page = place.path().join("page.html");
         std::fs::write(&page, format!("<html><body style=\"margin:0;width:800px\">{svg}</body></html>"))
             .unwrap();
@@ -189,5 +260,65 @@ fn pictures_are_readable_in_light_and_dark() {
                 assert!(beside || above, "{folder}: {one:#} lies over {other:#}");
             }
         }
+    }
+}
+
+/// Ten thousand values, and a hundred flags that are read together: both end at once, and nothing is claimed.
+#[test]
+fn what_is_too_much_is_undecided_by_its_name() {
+    let place = tempfile::tempdir().unwrap();
+    let crd = place.path().join("crd.yaml");
+    let values: Vec<String> = (0..10_000).map(|n| format!("V{n}")).collect();
+    let flags: Vec<String> = (0..100).map(|n| format!("f{n}: {{type: boolean}}")).collect();
+    let text = format!(
+        "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: things.example.com}}
+spec:
+  group: example.com
+  scope: Cluster
+  names: {{plural: things, kind: Thing}}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          phase: {{type: string, enum: [{}]}}
+          {}
+",
+        values.join(", "),
+        flags.join("\n          ")
+    );
+    std::fs::write(&crd, text).unwrap();
+    let policies = ["--policies", crd.to_str().unwrap()];
+    let output = states(&[policies.as_slice(), &["--field", "phase"]].concat());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{told}");
+    assert!(told.contains("`phase` has 10001 values, of which at most 64 are drawn"), "{told}");
+    let flags: Vec<String> = (0..100).map(|n| format!("self.f{n}")).collect();
+    let state = format!("{} ? 'On' : 'Off'", flags.join(" && "));
+    let output = states(&[policies.as_slice(), &["--state", &state]].concat());
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(5), "{told}");
+    assert!(told.contains("nothing is forbidden for certain: the state is read from"), "{told}");
+}
+
+#[test]
+fn states_that_are_no_expressions_are_mistakes_of_usage() {
+    let crd = "deploy/crds/mustgathers.yaml";
+    for (args, problem) in [
+        (["--state", "self.status.status =="], "is no expression over `self`"),
+        (["--state", "self.status.nothing == 'A' ? 'A' : 'B'"], "MustGather has no field `status.nothing`"),
+        (["--state", "has(self.status.reason) && has(self.spec.caseID)"], "no request writes both"),
+        (["--where", "self.status.nothing == 'A'"], "MustGather has no field `status.nothing`"),
+    ] {
+        let field = if args[0] == "--where" { ["--field", "status.status"].as_slice() } else { &[] };
+        let output = states(&[&["--policies", crd], args.as_slice(), field].concat());
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
+        assert!(told.contains(problem), "{args:?}: {told}");
     }
 }

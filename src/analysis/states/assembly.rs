@@ -3,21 +3,26 @@
 use super::exact::Exact;
 use super::explore::{Edge, Explored, Found, Search};
 use super::judge::{Objection, Speaker};
-use super::picture::{Allowance, Example, Picture, PictureError, Reach, RuleText, StateOf, Transition};
+use super::picture::{
+    Allowance, Example, Limit, Picture, PictureError, Reach, RuleText, StateOf, Transition,
+};
 use super::rules::Rule;
+use super::values::{State, StateValue};
 
 /// What is put together.
 pub(super) struct Assembly<'a> {
     pub(super) search: Search<'a>,
     pub(super) exact: Option<&'a Exact>,
     pub(super) explored: Explored,
+    /// Why no change is forbidden for certain.
+    pub(super) limit: Option<Limit>,
 }
 
 impl Assembly<'_> {
     pub(super) fn picture(self) -> Result<Picture, PictureError> {
         let space = self.search.space;
         let mut states = Vec::with_capacity(space.states.len());
-        for (index, state) in space.states.iter().enumerate() {
+        for (index, state) in self.shown() {
             let reached = self.explored.reached.get(index) == Some(&true);
             let reach = match (reached, self.exact.and_then(|exact| exact.reachable.get(index))) {
                 (true, Some(false)) => {
@@ -31,12 +36,12 @@ impl Assembly<'_> {
             states.push(StateOf { name: state.name.clone(), reach });
         }
         let mut transitions = Vec::new();
-        for (to, state) in space.states.iter().enumerate() {
+        for (to, state) in self.shown() {
             let verdict = self.creation(to)?;
             transitions.push(Transition { from: None, to: state.name.clone(), verdict });
         }
-        for (from, old) in space.states.iter().enumerate() {
-            for (to, new) in space.states.iter().enumerate() {
+        for (from, old) in self.shown() {
+            for (to, new) in self.shown() {
                 // Nothing keeps a state that nothing has.
                 if from == to && self.explored.reached.get(from) != Some(&true) {
                     continue;
@@ -47,7 +52,9 @@ impl Assembly<'_> {
         }
         Ok(Picture {
             kind: self.search.judge.kind.clone(),
-            field: space.subject.clone(),
+            subject: space.subject.clone(),
+            only: space.only.as_ref().map(|only| only.text.clone()),
+            limit: self.limit.clone(),
             in_status: self.search.judge.status,
             states,
             transitions,
@@ -56,17 +63,25 @@ impl Assembly<'_> {
         })
     }
 
+    /// That an expression fails is no state where no object can be so.
+    fn shown(&self) -> impl Iterator<Item = (usize, &State)> {
+        let is_never =
+            |index: usize| self.exact.is_some_and(|exact| exact.reachable.get(index) == Some(&false));
+        let all = self.search.space.states.iter().enumerate();
+        all.filter(move |(index, state)| state.value != StateValue::Failed || !is_never(*index))
+    }
+
     fn creation(&self, to: usize) -> Result<Allowance, PictureError> {
         let edge = self.explored.creations.get(to).cloned().unwrap_or_default();
         if let Some(found) = &edge.found {
-            return self.allowed(found, to);
+            return self.allowed(found, to, false);
         }
         if let Some(exact) = self.exact.filter(|exact| exact.creatable.get(to) == Some(&false)) {
             let refusing = exact.refusing_creation.get(to).map(Vec::as_slice).unwrap_or_default();
             return Ok(Allowance::Forbidden { rules: self.or_server(refusing) });
         }
         // A creation writes no status, whatever is in it.
-        if self.search.judge.status && to > 0 {
+        if self.search.judge.status && self.created() != Some(to) {
             return Ok(Allowance::Forbidden { rules: self.or_server(&[]) });
         }
         Ok(self.undecided(&edge))
@@ -75,10 +90,10 @@ impl Assembly<'_> {
     fn change(&self, from: usize, to: usize) -> Result<Allowance, PictureError> {
         let edge = self.explored.edges.get(from).and_then(|row| row.get(to)).cloned().unwrap_or_default();
         if let Some(found) = &edge.found {
-            return self.allowed(found, to);
+            return self.allowed(found, to, self.exact.is_some_and(|exact| exact.is_always(from, to)));
         }
         if let Some(exact) = self.exact.filter(|exact| !exact.may(from, to)) {
-            return Ok(Allowance::Forbidden { rules: self.texts(exact.refusing(from, to)) });
+            return Ok(Allowance::Forbidden { rules: self.or_server(exact.refusing(from, to)) });
         }
         match &edge.otherwise {
             Some(found) => {
@@ -88,11 +103,20 @@ impl Assembly<'_> {
         }
     }
 
-    fn allowed(&self, found: &Found, to: usize) -> Result<Allowance, PictureError> {
+    /// The state of an object without a status, as its creation leaves it.
+    fn created(&self) -> Option<usize> {
+        let mut bare = self.search.space.bases.first()?.clone();
+        if let Some(fields) = bare.as_object_mut() {
+            fields.shift_remove("status");
+        }
+        self.search.space.state_of(&self.search.judge.stored(&bare))
+    }
+
+    fn allowed(&self, found: &Found, to: usize, always: bool) -> Result<Allowance, PictureError> {
         let example = self.confirmed(found, to)?;
         let user = (found.user > 0).then(|| example.user.clone());
-        let conditions = self.texts(&self.search.conditions(found, to));
-        Ok(Allowance::Allowed { example, conditions, user })
+        let conditions = if always { Vec::new() } else { self.texts(&self.search.conditions(found, to)) };
+        Ok(Allowance::Allowed { example, always, conditions, user })
     }
 
     /// Asks once more, so that nothing is shown that is not so.
@@ -129,10 +153,13 @@ impl Assembly<'_> {
     /// The rules, or that a creation does not write the status.
     fn or_server(&self, rules: &[usize]) -> Vec<RuleText> {
         let texts = self.texts(rules);
-        if !texts.is_empty() || !self.search.judge.status {
+        if !texts.is_empty() {
             return texts;
         }
-        let message = "a creation writes no status".to_owned();
+        let message = match self.search.judge.status {
+            true => "a creation writes no status".to_owned(),
+            false => "its schema does not take it".to_owned(),
+        };
         vec![RuleText { origin: self.search.judge.kind.kind.clone(), message, text: String::new() }]
     }
 

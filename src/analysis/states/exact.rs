@@ -11,14 +11,20 @@
 use admit_policy::{Keep, Origin, Recording, UserInfo};
 use serde_json::Value;
 
+use super::atoms::{self, Atom, AtomKind, Reading};
+use super::eligible::{Eligible, eligible, is_decided};
 use super::field::{FieldPath, Step};
 use super::judge::{Judge, Objection, Speaker, Trial};
+use super::looks;
+use super::picture::Limit;
 use super::rules::{Rule, RulePlace};
-use super::space::{self, Space, StateValue, at, depth_of, is_in_list, listed, plain_path};
-use crate::reads::Reads;
+use super::space::{MOST_COMBINATIONS, Space};
+use super::values::{at, listed, pattern, plain_path};
 
-/// Combinations of values in the old and in the new object: their pairs are all asked.
-const MOST_VARIANTS: usize = 24;
+/// Combinations up to which fields are added that rules look at together with what is drawn.
+const MOST_BESIDE: usize = 40;
+/// Combinations up to which changes are asked from objects that cannot be there, too.
+const MOST_FROM_ALL: usize = 40;
 
 /// What the rules say that look at few fields.
 #[derive(Debug)]
@@ -33,12 +39,19 @@ pub(super) struct Exact {
     refusing: Vec<Vec<Vec<usize>>>,
     /// By state: the rules that refuse a creation.
     pub(super) refusing_creation: Vec<Vec<usize>>,
+    /// By old and new state: whether each object may make the change, whatever else it has.
+    always: Vec<Vec<bool>>,
 }
 
 impl Exact {
     /// Whether some object that can be there may change so.
     pub(super) fn may(&self, old: usize, new: usize) -> bool {
         self.possible.get(old).and_then(|row| row.get(new)).copied().unwrap_or(true)
+    }
+
+    /// Whether every object that can be there may change so.
+    pub(super) fn is_always(&self, old: usize, new: usize) -> bool {
+        self.always.get(old).and_then(|row| row.get(new)).copied().unwrap_or_default()
     }
 
     pub(super) fn refusing(&self, old: usize, new: usize) -> &[usize] {
@@ -50,173 +63,137 @@ impl Exact {
 struct Variant {
     object: Value,
     state: usize,
-    values: Vec<Option<Value>>,
-    depth: usize,
+    readings: Vec<Reading>,
 }
 
 /// The variant that is stored, and the rules that refuse; none where they let it through.
 type Write = (usize, Option<Vec<usize>>);
 
+/// The rules that refuse a change, told from all ways of making it.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    any: Vec<usize>,
+    /// Those that refuse each way that rules refuse.
+    each: Option<Vec<usize>>,
+}
+
+impl Told {
+    fn add(&mut self, rules: &[usize]) {
+        if rules.is_empty() {
+            return;
+        }
+        self.any.extend(rules);
+        match &mut self.each {
+            Some(each) => each.retain(|rule| rules.contains(rule)),
+            None => self.each = Some(rules.to_vec()),
+        }
+    }
+
+    /// One that refuses all is told alone, else all that refuse together.
+    fn rules(self) -> Vec<usize> {
+        let mut rules = self.each.filter(|each| !each.is_empty()).unwrap_or(self.any);
+        rules.sort_unstable();
+        rules.dedup();
+        rules
+    }
+}
+
 struct Few<'a> {
     judge: &'a Judge<'a>,
     space: &'a Space<'a>,
     rules: &'a [Rule],
-    /// The rules that look at these fields alone.
-    own: Vec<usize>,
-    /// The parts of other rules that do, with the rule.
-    parts: Vec<(usize, &'a str)>,
-    /// The field that is drawn, and others beside it.
-    fields: Vec<FieldPath>,
+    eligible: Eligible<'a>,
+    atoms: &'a [Atom],
     variants: Vec<Variant>,
     user: UserInfo,
 }
 
-/// Asks the rules that look at few fields; none where that leads to no conclusion, or the time is over.
+/// Asks the rules that look at few fields; none where there is no such rule, or the time is over.
+///
+/// # Errors
+/// Why it is not known for all objects what these rules say.
 pub(super) fn decide(
     judge: &Judge<'_>,
     space: &Space<'_>,
     rules: &[Rule],
+    unique: &looks::Unique,
     over: &dyn Fn() -> bool,
-) -> Option<Exact> {
-    if is_in_list(&space.subject) || judge.mutates() {
-        return None;
+) -> Result<Option<Exact>, Limit> {
+    if judge.mutates() {
+        return Err(Limit::Mutating);
     }
-    let fields = fields(judge, space, rules);
-    let (own, parts) = eligible(space, rules, &fields);
-    if own.is_empty() && parts.is_empty() {
-        return None;
-    }
-    let user = UserInfo::default();
-    let mut few = Few { judge, space, rules, own, parts, fields, variants: Vec::new(), user };
-    few.variants = few.all_variants()?;
-    few.asked(over)
-}
-
-/// The rules that look at nothing else, as indices, and the parts of others that do.
-fn eligible<'a>(
-    space: &Space<'_>,
-    rules: &'a [Rule],
-    fields: &[FieldPath],
-) -> (Vec<usize>, Vec<(usize, &'a str)>) {
-    let patterns: Vec<Vec<String>> = fields.iter().map(space::pattern).collect();
-    let is_open = space.states.iter().any(|state| matches!(state.value, StateValue::Other(_)));
-    let is_eligible = |rule: &Rule, reads: &Reads| {
-        let values = reads.values.iter().all(|place| patterns.contains(&place.path));
-        let tests = reads.tests.iter().all(|place| patterns.iter().any(|own| own.starts_with(&place.path)));
-        let node = match &rule.place {
-            RulePlace::Node { path, .. } => patterns.iter().any(|own| own.starts_with(path)),
-            RulePlace::Validation(_) => true,
-        };
-        let asks_beyond = rule.selects || reads.user || !reads.others.is_empty();
-        let is_exact = !(asks_beyond || is_open && reads.computes);
-        values && tests && node && is_exact
-    };
-    let (mut own, mut parts) = (Vec::new(), Vec::new());
-    for (index, rule) in rules.iter().enumerate() {
-        if is_eligible(rule, &rule.reads) {
-            own.push(index);
-            continue;
-        }
-        let eligible = rule.parts.iter().filter(|(_, reads)| is_eligible(rule, reads));
-        parts.extend(eligible.map(|(text, _)| (index, text.as_str())));
-    }
-    (own, parts)
-}
-
-/// The field, and those beside it with few values that rules look at together with it.
-fn fields(judge: &Judge<'_>, space: &Space<'_>, rules: &[Rule]) -> Vec<FieldPath> {
-    let mut fields = vec![space.subject.clone()];
+    let mut atoms = space.atoms.clone()?;
+    let objects = combinations(space, &atoms, MOST_COMBINATIONS)
+        .ok_or(Limit::Combinations { fields: atoms.len(), most: MOST_COMBINATIONS })?;
+    let (more, objects) = beside(judge, space, rules, (&atoms, objects));
+    atoms = more;
     let schema = judge.definition().map(|(_, version)| version.schema());
-    let mut count = space.states.len();
-    for rule in rules.iter().filter(|rule| rule.speaks_of(&space.pattern)) {
-        for pattern in rule.reads.paths() {
-            let Some(path) = plain_path(pattern).filter(|path| !fields.contains(path)) else { continue };
-            let is_beside = path.0.split_last().map(|(_, parents)| parents)
-                == space.subject.0.split_last().map(|(_, parents)| parents);
-            let values = schema.and_then(|schema| at(schema, pattern)).map(listed).unwrap_or_default();
-            let with_it = count.saturating_mul(values.len().saturating_add(1));
-            if is_beside && !values.is_empty() && with_it < MOST_VARIANTS {
-                count = with_it;
-                fields.push(path);
+    let eligible = eligible(rules, &atoms, schema, unique);
+    if eligible.own.is_empty() && eligible.parts.is_empty() {
+        return Ok(None);
+    }
+    // Which objects are meant is known of all that are alike only where it is read from the same.
+    let is_known = space.only.as_ref().is_some_and(|only| is_decided(only, &atoms, schema, unique));
+    let variant = |object: Value| {
+        let state = space.state_of(&object)?;
+        let readings = atoms::readings(&atoms, &object)?;
+        Some(Variant { object, state, readings })
+    };
+    let objects = objects.into_iter().filter(|object| !is_known || space.is_meant(object));
+    let variants: Option<Vec<Variant>> = objects.map(variant).collect();
+    let user = UserInfo::default();
+    let Some(variants) = variants else { return Err(Limit::Reads) };
+    let few = Few { judge, space, rules, eligible, atoms: &atoms, variants, user };
+    Ok(few.asked(over))
+}
+
+fn combinations(space: &Space<'_>, atoms: &[Atom], most: usize) -> Option<Vec<Value>> {
+    atoms::combinations(atoms, space.bases.first()?, most, &|steps| space.filled(steps))
+}
+
+/// Those beside the field with few values that rules look at together with it, as long as combinations stay few.
+fn beside(
+    judge: &Judge<'_>,
+    space: &Space<'_>,
+    rules: &[Rule],
+    (atoms, objects): (&[Atom], Vec<Value>),
+) -> (Vec<Atom>, Vec<Value>) {
+    let (mut atoms, mut objects) = (atoms.to_vec(), objects);
+    let (Some(field), Some((_, version))) = (space.field(), judge.definition()) else {
+        return (atoms, objects);
+    };
+    let parents = |path: &FieldPath| path.0.split_last().map(|(_, parents)| parents.to_vec());
+    for rule in rules.iter().filter(|rule| rule.speaks_of(&space.patterns)) {
+        for place in rule.reads.paths() {
+            let is_beside = |path: &FieldPath| {
+                parents(path) == parents(field) && !atoms.iter().any(|atom| atom.path == *path)
+            };
+            let Some(path) = plain_path(place).filter(is_beside) else { continue };
+            let values = at(version.schema(), place).map(listed).unwrap_or_default();
+            if values.is_empty() {
+                continue;
+            }
+            let mut more = atoms.clone();
+            more.push(Atom { path, kind: AtomKind::Values(values) });
+            if let Some(found) = combinations(space, &more, MOST_BESIDE) {
+                (atoms, objects) = (more, found);
             }
         }
     }
-    fields
+    (atoms, objects)
 }
 
 impl Few<'_> {
-    /// An object for each combination of values, and for each part of the path that may be missing.
-    fn all_variants(&self) -> Option<Vec<Variant>> {
-        let base = self.space.bases.first()?;
-        let mut objects = Vec::new();
-        for (index, state) in self.space.states.iter().enumerate() {
-            let mut object = base.clone();
-            // The parent is there in all of these.
-            self.space.put(&mut object, if index == 0 { 1 } else { index });
-            self.space.put(&mut object, index);
-            if let StateValue::Other(_) = state.value {
-                let mut second = object.clone();
-                self.space.put(&mut second, index);
-                objects.push(second);
-            }
-            objects.push(object);
-        }
-        let schema = self.judge.definition().map(|(_, version)| version.schema());
-        for field in self.fields.iter().skip(1) {
-            let values = schema.and_then(|schema| at(schema, &space::pattern(field))).map(listed)?;
-            let mut more = Vec::new();
-            for object in &objects {
-                for value in values.iter().map(Some).chain([None]) {
-                    let mut object = object.clone();
-                    match value {
-                        Some(value) => self.space.set(&mut object, field, value.clone()),
-                        None => field.remove(&mut object),
-                    }
-                    more.push(object);
-                }
-            }
-            objects = more;
-        }
-        let steps = &self.space.subject.0;
-        for depth in 1..steps.len() {
-            let parent = FieldPath(steps.get(..depth).map(<[Step]>::to_vec)?);
-            // Every object has metadata.
-            if parent.0 == [Step::Name("metadata".to_owned())] {
-                continue;
-            }
-            let mut object = base.clone();
-            parent.remove(&mut object);
-            objects.push(object);
-        }
-        objects.truncate(MOST_VARIANTS.saturating_add(steps.len()));
-        objects.into_iter().map(|object| self.variant(object)).collect()
-    }
-
-    fn variant(&self, object: Value) -> Option<Variant> {
-        let state = self.space.state_of(&object)?;
-        let values = self.fields.iter().map(|field| field.get(&object).cloned()).collect();
-        let depth = self.depth(&object);
-        Some(Variant { object, state, values, depth })
-    }
-
-    /// How much of the path to the fields is there.
-    fn depth(&self, object: &Value) -> usize {
-        depth_of(&self.space.subject, object).min(self.space.subject.0.len().saturating_sub(1))
-    }
-
     /// The variant that an object is of.
     fn index_of(&self, object: &Value) -> Option<usize> {
-        let depth = self.depth(object);
-        self.variants.iter().position(|variant| {
-            let is_same = |(field, value): (&FieldPath, &Option<Value>)| field.get(object) == value.as_ref();
-            variant.depth == depth && self.fields.iter().zip(&variant.values).all(is_same)
-        })
+        let readings = atoms::readings(self.atoms, object)?;
+        self.variants.iter().position(|variant| variant.readings == readings)
     }
 
     /// What a write comes to, and the rules that refuse it; none where they let it through.
     fn write(&self, old: Option<&Variant>, new: &Variant) -> (Trial, Option<Vec<usize>>) {
         let before = old.map(|old| &old.object);
-        if self.parts.is_empty() {
+        if self.eligible.parts.is_empty() {
             let trial = self.judge.write(before, &new.object, &self.user);
             let refusing = self.refusing(&trial.objections, &[], old, new);
             return (trial, refusing);
@@ -228,8 +205,8 @@ impl Few<'_> {
             let parts = recorded.traces.iter().flat_map(|trace| &trace.parts);
             for part in parts.filter(|part| part.outcome.as_deref() == Ok("false")) {
                 let text = part.span.of(&recorded.text);
-                let is_it = |(rule, own): &&(usize, &str)| *own == text && self.is_of(*rule, &id.origin);
-                failed.extend(self.parts.iter().filter(is_it).map(|(rule, _)| *rule));
+                let is_it = |(rule, own): &&(usize, String)| *own == text && self.is_of(*rule, &id.origin);
+                failed.extend(self.eligible.parts.iter().filter(is_it).map(|(rule, _)| *rule));
             }
         }
         let refusing = self.refusing(&trial.objections, &failed, old, new);
@@ -255,7 +232,7 @@ impl Few<'_> {
             let saying: Vec<usize> = self.every_rule(objection);
             if !saying.is_empty() {
                 // Rules that say the same are told apart by none: each of them has to look at these fields alone.
-                let looks = |rule: &usize| self.own.contains(rule) || failed.contains(rule);
+                let looks = |rule: &usize| self.eligible.own.contains(rule) || failed.contains(rule);
                 if saying.iter().all(|rule| looks(rule) && self.counts(*rule, old, new)) {
                     refusing.extend(saying);
                 }
@@ -276,29 +253,33 @@ impl Few<'_> {
     /// Rules of definitions that do not look at the old object are not run where nothing below them changes.
     fn counts(&self, rule: usize, old: Option<&Variant>, new: &Variant) -> bool {
         match self.rules.get(rule).map(|rule| &rule.place) {
-            Some(RulePlace::Node { path, uses_old: false }) => old.is_none_or(|old| {
-                self.changed(old, new).any(|field| space::pattern(field).starts_with(path))
-            }),
+            Some(RulePlace::Node { path, uses_old: false }) => {
+                old.is_none_or(|old| self.changed(old, new).any(|atom| pattern(&atom.path).starts_with(path)))
+            }
             Some(_) => true,
             None => false,
         }
     }
 
-    fn changed<'v>(&'v self, old: &'v Variant, new: &'v Variant) -> impl Iterator<Item = &'v FieldPath> {
-        let both = old.values.iter().zip(&new.values);
-        self.fields.iter().zip(both).filter(|(_, (old, new))| old != new).map(|(field, _)| field)
+    fn changed<'v>(&'v self, old: &'v Variant, new: &'v Variant) -> impl Iterator<Item = &'v Atom> {
+        let both = old.readings.iter().zip(&new.readings);
+        self.atoms.iter().zip(both).filter(|(_, (old, new))| old != new).map(|(atom, _)| atom)
     }
 
-    /// Whether the schema refuses the value of a field that changes.
+    /// Whether the schema refuses the value of a field that changes, or that it is not there.
     fn is_of_schema(&self, objection: &Objection, old: Option<&Variant>, new: &Variant) -> bool {
-        const OF_VALUES: [&str; 2] = ["FieldValueRequired", "FieldValueNotSupported"];
         let Speaker::Server { field, reason } = &objection.by else { return false };
-        let mut changed: Vec<&FieldPath> = match old {
+        let mut changed: Vec<&Atom> = match old {
             Some(old) => self.changed(old, new).collect(),
-            None => self.fields.iter().collect(),
+            None => self.atoms.iter().collect(),
         };
-        changed.retain(|path| space::pattern(path).join(".") == *field);
-        OF_VALUES.contains(&reason.as_str()) && !changed.is_empty()
+        let place: Vec<String> = field.split('.').map(ToOwned::to_owned).collect();
+        changed.retain(|atom| match reason.as_str() {
+            "FieldValueRequired" => pattern(&atom.path).starts_with(&place),
+            "FieldValueNotSupported" => pattern(&atom.path) == place,
+            _ => false,
+        });
+        !changed.is_empty()
     }
 
     fn asked(&self, over: &dyn Fn() -> bool) -> Option<Exact> {
@@ -309,70 +290,132 @@ impl Few<'_> {
             possible: vec![vec![false; count]; count],
             refusing: vec![vec![Vec::new(); count]; count],
             refusing_creation: vec![Vec::new(); count],
+            always: vec![vec![false; count]; count],
         };
-        let mut open = Vec::new();
+        let (mut open, mut created) = (Vec::new(), vec![Told::default(); count]);
         for variant in &self.variants {
             let (trial, refusing) = self.write(None, variant);
             match refusing {
+                None if !self.is_meant(&trial.stored) => {}
                 None => {
                     let made = self.index_of(&trial.stored)?;
                     mark(&mut exact.creatable, self.variants.get(made)?.state);
                     open.push(made);
                 }
-                Some(rules) => {
-                    exact.refusing_creation.get_mut(variant.state)?.extend(rules);
-                }
+                Some(rules) => created.get_mut(variant.state)?.add(&rules),
             }
         }
-        let next = self.every_step(over)?;
+        exact.refusing_creation = created.into_iter().map(Told::rules).collect();
+        let mut steps: Vec<Option<Vec<Write>>> = vec![None; self.variants.len()];
         let mut reached = vec![false; self.variants.len()];
         while let Some(at) = open.pop() {
             if reached.get(at) == Some(&true) {
                 continue;
             }
             mark(&mut reached, at);
-            open.extend(next.get(at)?.iter().filter_map(|(to, refused)| refused.is_none().then_some(*to)));
+            let next = self.steps(at, over)?;
+            open.extend(next.iter().filter_map(|(to, refused)| refused.is_none().then_some(*to)));
+            open.extend(self.written_elsewhere(at));
+            *steps.get_mut(at)? = Some(next);
         }
         for (variant, _) in self.variants.iter().zip(&reached).filter(|(_, reached)| **reached) {
             mark(&mut exact.reachable, variant.state);
         }
-        for (at, steps) in next.iter().enumerate() {
+        if self.variants.len() <= MOST_FROM_ALL {
+            for (at, step) in steps.iter_mut().enumerate().filter(|(_, step)| step.is_none()) {
+                *step = Some(self.steps(at, over)?);
+            }
+        }
+        self.sum_up(&mut exact, &steps, &reached)?;
+        Some(exact)
+    }
+
+    /// What the steps of all variants come to, by state.
+    fn sum_up(&self, exact: &mut Exact, steps: &[Option<Vec<Write>>], reached: &[bool]) -> Option<()> {
+        let count = self.space.states.len();
+        let mut told = vec![vec![Told::default(); count]; count];
+        for (at, steps) in steps.iter().enumerate() {
             let from = self.variants.get(at)?.state;
             // Where no object can be, one that was stored otherwise may be: all of them count.
             if reached.get(at) != Some(&true) && exact.reachable.get(from) == Some(&true) {
                 continue;
             }
+            let Some(steps) = steps else {
+                exact.possible.get_mut(from)?.fill(true);
+                continue;
+            };
             for (to, refused) in steps {
                 let to = self.variants.get(*to)?.state;
                 match refused {
                     None => mark(exact.possible.get_mut(from)?, to),
-                    Some(rules) => exact.refusing.get_mut(from)?.get_mut(to)?.extend(rules.iter().copied()),
+                    Some(rules) => told.get_mut(from)?.get_mut(to)?.add(rules),
                 }
             }
         }
-        exact.refusing.iter_mut().flatten().chain(&mut exact.refusing_creation).for_each(|rules| {
-            rules.sort_unstable();
-            rules.dedup();
-        });
-        Some(exact)
+        exact.refusing = told.into_iter().map(|row| row.into_iter().map(Told::rules).collect()).collect();
+        if self.eligible.is_complete(self.judge.status, &self.space.patterns) {
+            self.sum_up_always(exact, steps, reached)?;
+        }
+        Some(())
     }
 
-    /// Of each variant, what a change to each other comes to: the variant that is stored, and who refuses.
-    fn every_step(&self, over: &dyn Fn() -> bool) -> Option<Vec<Vec<Write>>> {
-        let mut all = Vec::with_capacity(self.variants.len());
-        for old in &self.variants {
-            let mut steps = Vec::with_capacity(self.variants.len());
-            for (at, new) in self.variants.iter().enumerate() {
-                if over() {
-                    return None;
-                }
-                let (trial, refused) = self.write(Some(old), new);
-                let to = if refused.is_some() { at } else { self.index_of(&trial.stored)? };
-                steps.push((to, refused));
+    /// A change is always allowed where each object that can be there has one that nothing refuses.
+    fn sum_up_always(&self, exact: &mut Exact, steps: &[Option<Vec<Write>>], reached: &[bool]) -> Option<()> {
+        let count = self.space.states.len();
+        for (from, row) in exact.always.iter_mut().enumerate() {
+            let of_state = |at: usize| {
+                reached.get(at) == Some(&true)
+                    && self.variants.get(at).is_some_and(|variant| variant.state == from)
+            };
+            let own: Vec<&Vec<Write>> = steps
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| of_state(*at))
+                .filter_map(|(_, steps)| steps.as_ref())
+                .collect();
+            for (to, always) in row.iter_mut().enumerate().take(count) {
+                let leads = |(at, refused): &Write| {
+                    refused.is_none() && self.variants.get(*at).is_some_and(|variant| variant.state == to)
+                };
+                *always = from != to && !own.is_empty() && own.iter().all(|steps| steps.iter().any(leads));
             }
-            all.push(steps);
         }
-        Some(all)
+        Some(())
+    }
+
+    fn is_meant(&self, object: &Value) -> bool {
+        self.index_of(object).is_some() || self.space.is_meant(object)
+    }
+
+    /// Variants that differ in what another request writes: nothing is asked of it here.
+    fn written_elsewhere(&self, at: usize) -> Vec<usize> {
+        let Some(own) = self.variants.get(at).filter(|_| self.judge.is_split) else { return Vec::new() };
+        let status = Step::Name("status".to_owned());
+        let is_elsewhere = |atom: &Atom| (atom.path.0.first() == Some(&status)) != self.judge.status;
+        let differs_elsewhere = |variant: &Variant| {
+            let both = own.readings.iter().zip(&variant.readings);
+            self.atoms.iter().zip(both).all(|(atom, (own, other))| own == other || is_elsewhere(atom))
+        };
+        let all = self.variants.iter().enumerate();
+        all.filter(|(_, variant)| differs_elsewhere(variant)).map(|(at, _)| at).collect()
+    }
+
+    /// What a change of a variant to each other comes to: the variant that is stored, and who refuses.
+    fn steps(&self, at: usize, over: &dyn Fn() -> bool) -> Option<Vec<Write>> {
+        let old = self.variants.get(at)?;
+        let mut steps = Vec::with_capacity(self.variants.len());
+        for (at, new) in self.variants.iter().enumerate() {
+            if over() {
+                return None;
+            }
+            let (trial, refused) = self.write(Some(old), new);
+            match refused {
+                Some(_) => steps.push((at, refused)),
+                None if !self.is_meant(&trial.stored) => {}
+                None => steps.push((self.index_of(&trial.stored)?, None)),
+            }
+        }
+        Some(steps)
     }
 }
 

@@ -15,8 +15,9 @@ use serde_json::Value;
 
 use super::exact::Exact;
 use super::judge::{Judge, Objection, Speaker, Trial};
+use super::moves::Move;
 use super::rules::Rule;
-use super::space::{Move, Space};
+use super::space::Space;
 
 /// Objects of a state that changes are tried from: enough for each way in which rules tell them apart, in the systems looked at.
 const KEPT: usize = 8;
@@ -24,6 +25,8 @@ const KEPT: usize = 8;
 const MENDINGS: usize = 8;
 /// Beyond, changes of two fields at once are too many to be tried.
 const MOST_PAIRED: usize = 24;
+/// Changes beside one of state that are tried to see what it depends on.
+const MOST_ASKED: usize = 120;
 /// Writes that are tried for one pair of states.
 const MOST_TRIED: usize = 3_000;
 
@@ -136,9 +139,9 @@ impl Search<'_> {
                 if !is_open || self.exact.is_some_and(|exact| exact.creatable.get(to) == Some(&false)) {
                     continue;
                 }
-                let mut start = base.clone();
-                self.space.put(&mut start, to);
-                self.attempt(state, None, to, (None, &start), true);
+                for start in self.space.placed(base, to) {
+                    self.attempt(state, None, to, (None, &start), true);
+                }
             }
         }
     }
@@ -150,9 +153,21 @@ impl Search<'_> {
         if is_known || self.exact.is_some_and(|exact| !exact.may(from, to)) || (self.over)() {
             return;
         }
-        let mut start = object.clone();
-        self.space.put(&mut start, to);
-        self.attempt(state, Some(from), to, (Some(object), &start), is_reached);
+        for start in self.like_given(object, to).into_iter().chain(self.space.placed(object, to)) {
+            self.attempt(state, Some(from), to, (Some(object), &start), is_reached);
+            let edge = state.explored.edges.get(from).and_then(|row| row.get(to));
+            if edge.is_none_or(|edge| edge.found.is_some()) {
+                return;
+            }
+        }
+    }
+
+    /// The object with parts of a given one, where that is admitted as it is.
+    fn like_given(&self, object: &Value, to: usize) -> Option<Value> {
+        let user = self.users.first()?;
+        self.space
+            .like_given(object, to)
+            .find(|new| self.is_there(&self.judge.write(Some(object), new, user), to))
     }
 
     fn attempt(
@@ -163,7 +178,10 @@ impl Search<'_> {
         (old, start): (Option<&Value>, &Value),
         is_reached: bool,
     ) {
-        for (user, info) in self.users.iter().enumerate() {
+        let whoever_may =
+            self.users.iter().position(|user| self.is_there(&self.judge.write(old, start, user), to));
+        let users = self.users.iter().enumerate();
+        for (user, info) in users.skip(whoever_may.unwrap_or_default()) {
             let sought = self.seek(old, start, to, info);
             let asks_for_user = sought.nearest.iter().any(|objection| self.asks_for_user(objection));
             state.explored.tried = state.explored.tried.saturating_add(sought.tried);
@@ -223,7 +241,7 @@ impl Search<'_> {
     fn try_others(&self, state: &mut State) {
         for from in 0..self.space.states.len() {
             let objects: Vec<Value> =
-                self.space.bases.iter().map(|base| self.placed(base, from)).take(KEPT).collect();
+                self.space.bases.iter().filter_map(|base| self.placed(base, from)).take(KEPT).collect();
             for to in (0..self.space.states.len()).filter(|to| *to != from) {
                 for object in &objects {
                     if (self.over)() {
@@ -239,10 +257,10 @@ impl Search<'_> {
         }
     }
 
-    fn placed(&self, base: &Value, state: usize) -> Value {
-        let mut object = base.clone();
-        self.space.put(&mut object, state);
-        self.judge.stored(&object)
+    fn placed(&self, base: &Value, state: usize) -> Option<Value> {
+        let object = self.space.placed(base, state).into_iter().next()?;
+        let stored = self.judge.stored(&object);
+        self.space.is_meant(&stored).then_some(stored)
     }
 
     /// Mends `start` until it is admitted in state `to`, or nothing helps.
@@ -294,12 +312,15 @@ impl Search<'_> {
     }
 
     fn is_there(&self, trial: &Trial, to: usize) -> bool {
-        trial.objections.is_empty() && self.space.state_of(&trial.stored) == Some(to)
+        trial.objections.is_empty()
+            && self.space.state_of(&trial.stored) == Some(to)
+            && self.space.is_meant(&trial.stored)
     }
 
     /// How far the write is from being admitted in the state.
     fn weight(&self, trial: &Trial, to: usize) -> usize {
-        let astray = if self.space.state_of(&trial.stored) == Some(to) { 0 } else { 1_000 };
+        let is_near = self.space.state_of(&trial.stored) == Some(to);
+        let astray = if is_near && self.space.is_meant(&trial.stored) { 0 } else { 1_000 };
         trial.objections.len().saturating_add(astray)
     }
 
@@ -344,7 +365,7 @@ impl Search<'_> {
         let mut note = |trial: &Trial| {
             for (index, rule) in self.rules.iter().enumerate() {
                 let refuses = || trial.objections.iter().any(|objection| rule.says(objection));
-                if rule.speaks_of(&self.space.pattern) && !refusing.contains(&index) && refuses() {
+                if rule.speaks_of(&self.space.patterns) && !refusing.contains(&index) && refuses() {
                     refusing.push(index);
                 }
             }
@@ -355,12 +376,14 @@ impl Search<'_> {
             note(&self.judge.write(Some(old), &alone, user));
         }
         let speaking: Vec<&Rule> =
-            self.rules.iter().filter(|rule| rule.speaks_of(&self.space.pattern)).collect();
+            self.rules.iter().filter(|rule| rule.speaks_of(&self.space.patterns)).collect();
         let is_read = |change: &&Move| {
             let mut paths = speaking.iter().flat_map(|rule| rule.reads.paths());
-            paths.any(|path| *path == change.pattern) && !self.space.pattern.starts_with(&change.pattern)
+            paths.any(|path| *path == change.pattern) && !self.space.is_around(&change.pattern)
         };
-        for change in self.usable().filter(is_read) {
+        for change in
+            self.usable().filter(is_read).filter(|change| self.space.is_near(change)).take(MOST_ASKED)
+        {
             if (self.over)() {
                 break;
             }

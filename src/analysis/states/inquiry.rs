@@ -7,13 +7,15 @@ use admit_policy::{GroupVersionKind, PolicySet, UserInfo};
 use serde_json::Value;
 
 use super::assembly::Assembly;
-use super::exact;
 use super::explore::Search;
+use super::expression::Expression;
 use super::field::{FieldPath, Step};
 use super::judge::Judge;
 use super::picture::{Picture, PictureError};
 use super::rules::{self, Rule};
-use super::space::{self, Space};
+use super::space::{self, Drawn, Request, Space};
+use super::subject::Subject;
+use super::{bases, exact, looks, moves, values};
 use crate::reads::EACH;
 
 /// Users that are tried beside nobody in particular.
@@ -32,6 +34,8 @@ pub struct Inquiry<'a> {
     pub given: &'a [Value],
     /// Users to try where rules ask who it is.
     pub users: &'a [UserInfo],
+    /// An expression over `self`: only objects are meant for which it holds, from their creation on.
+    pub only: Option<&'a str>,
     /// Whether the time is over.
     pub over: &'a dyn Fn() -> bool,
 }
@@ -55,13 +59,13 @@ impl Inquiry<'_> {
         let mut found: Vec<FieldPath> = Vec::new();
         for rule in &rules {
             for pattern in rule.reads.in_both() {
-                let of_schema = schema.and_then(|schema| space::at(schema, pattern));
+                let of_schema = schema.and_then(|schema| values::at(schema, pattern));
                 if judge.definition().is_some() && of_schema.is_none() {
                     continue;
                 }
                 for path in named(schema, std::slice::from_ref(rule), pattern) {
-                    let states = space::states(of_schema, &rules, pattern, &path, &[]);
-                    if states.len() > 1 && !found.contains(&path) {
+                    let states = values::states(of_schema, &rules, pattern, &path, &[]);
+                    if space::is_drawable(&states) && !found.contains(&path) {
                         found.push(path);
                     }
                 }
@@ -71,23 +75,48 @@ impl Inquiry<'_> {
         found
     }
 
-    /// The picture of a field.
+    /// The picture of a field, or of what an expression says.
     ///
     /// # Errors
-    /// When there is no such field, or it has too many values.
-    pub fn picture(&self, field: &FieldPath) -> Result<Picture, PictureError> {
-        let in_status = space::pattern(field).first().is_some_and(|first| first == "status");
+    /// When there is no such field, or it has too many values, or the expression is none.
+    pub fn picture(&self, subject: &Subject) -> Result<Picture, PictureError> {
+        let drawn = match subject {
+            Subject::Field(path) => Drawn::Field(path.clone()),
+            Subject::State { expression, .. } => Drawn::State(Expression::compile(expression)?),
+        };
+        let only = self.only.map(Expression::compile).transpose()?;
+        let in_status = match &drawn {
+            Drawn::Field(path) => values::pattern(path).first().is_some_and(|first| first == "status"),
+            Drawn::State(expression) => is_in_status(expression),
+        };
         let judge = Judge::new(self.set, self.kind.clone(), in_status);
         let rules = self.rules(&judge);
-        self.check(&judge, field)?;
+        match &drawn {
+            Drawn::Field(path) => self.check(&judge, path)?,
+            Drawn::State(expression) => self.check_read(&judge, expression, subject)?,
+        }
+        if let Some(only) = &only {
+            self.check_all(&judge, only)?;
+        }
         let given: Vec<&Value> =
             self.given.iter().filter(|object| GroupVersionKind::of(object) == *self.kind).collect();
-        let space = Space::new(&judge, &rules, field.clone(), &given);
-        if space.states.len() < 2 {
-            return Err(PictureError::Unbounded { field: field.to_string() });
-        }
+        let unique = looks::unique(&judge, &rules, &bases::sample(&judge));
+        let of = |expression: &Expression| looks::atoms_of(expression, &judge, &rules, (&unique, &given));
+        // Which objects are meant may be read from anything: then all are thought of.
+        let mut atoms = only.as_ref().and_then(|only| of(only).ok()).unwrap_or_default();
+        let states = if let Drawn::State(expression) = &drawn { of(expression) } else { Ok(Vec::new()) };
+        let atoms = states.map(|mut all| {
+            atoms.retain(|atom| !all.iter().any(|own| own.path == atom.path));
+            all.extend(atoms);
+            all
+        });
+        let request = Request { subject, drawn, only, atoms, rules: &rules, given: &given };
+        let space = Space::new(&judge, request)?;
         let users = self.users(&rules);
-        let exact = exact::decide(&judge, &space, &rules, self.over);
+        let (exact, limit) = match exact::decide(&judge, &space, &rules, &unique, self.over) {
+            Ok(exact) => (exact, None),
+            Err(limit) => (None, Some(limit)),
+        };
         let search = Search {
             judge: &judge,
             space: &space,
@@ -97,21 +126,45 @@ impl Inquiry<'_> {
             over: self.over,
         };
         let explored = search.run();
-        Assembly { search, exact: exact.as_ref(), explored }.picture()
+        Assembly { search, exact: exact.as_ref(), explored, limit }.picture()
     }
 
     fn check(&self, judge: &Judge<'_>, field: &FieldPath) -> Result<(), PictureError> {
+        self.check_place(judge, &values::pattern(field), &field.to_string())
+    }
+
+    fn check_place(&self, judge: &Judge<'_>, place: &[String], told: &str) -> Result<(), PictureError> {
         let Some((_, version)) = judge.definition() else { return Ok(()) };
-        let schema = space::at(version.schema(), &space::pattern(field));
-        let is_metadata = space::pattern(field).first().is_some_and(|first| first == "metadata");
-        if schema.is_some() || is_metadata {
+        let is_everywhere =
+            place.first().is_some_and(|first| ["metadata", "kind", "apiVersion"].contains(&first.as_str()));
+        if is_everywhere || values::at(version.schema(), place).is_some() {
             return Ok(());
         }
         Err(PictureError::NoField {
             kind: self.kind.kind.clone(),
-            field: field.to_string(),
-            hint: hint(version, field),
+            field: told.to_owned(),
+            hint: hint(version, place),
         })
+    }
+
+    fn check_all(&self, judge: &Judge<'_>, expression: &Expression) -> Result<(), PictureError> {
+        let paths = looks::read_paths(expression);
+        paths.iter().try_for_each(|place| self.check_place(judge, place, &place.join(".")))
+    }
+
+    fn check_read(
+        &self,
+        judge: &Judge<'_>,
+        expression: &Expression,
+        subject: &Subject,
+    ) -> Result<(), PictureError> {
+        self.check_all(judge, expression)?;
+        let paths = looks::read_paths(expression);
+        let is_elsewhere = paths.iter().any(|place| place.first().is_some_and(|first| first != "status"));
+        if judge.status && is_elsewhere {
+            return Err(PictureError::Mixed { field: subject.to_string() });
+        }
+        Ok(())
     }
 
     fn rules(&self, judge: &Judge<'_>) -> Vec<Rule> {
@@ -141,7 +194,7 @@ impl Inquiry<'_> {
                 .value
                 .get("data")
                 .into_iter()
-                .for_each(|data| space::texts_of(data, &separators, &mut names));
+                .for_each(|data| bases::texts_of(data, &separators, &mut names));
         }
         let by_name = names.into_iter().map(|username| UserInfo { username, ..UserInfo::default() });
         for user in self.users.iter().cloned().chain(by_name) {
@@ -153,10 +206,13 @@ impl Inquiry<'_> {
     }
 }
 
-fn hint(version: &CrdVersion, field: &FieldPath) -> &'static str {
-    let pattern = space::pattern(field);
+fn is_in_status(expression: &Expression) -> bool {
+    looks::read_paths(expression).iter().any(|place| place.first().is_some_and(|first| first == "status"))
+}
+
+fn hint(version: &CrdVersion, pattern: &[String]) -> &'static str {
     let is_list = (1..pattern.len()).any(|depth| {
-        let parent = pattern.get(..depth).and_then(|parents| space::at(version.schema(), parents));
+        let parent = pattern.get(..depth).and_then(|parents| values::at(version.schema(), parents));
         parent.is_some_and(|parent| parent.items.is_some())
     });
     if is_list { "; entries of lists are written as conditions[type=Ready]" } else { "" }
@@ -168,7 +224,7 @@ fn is_looked_up(document: &Document) -> bool {
 
 /// The paths of a pattern, each list by the keys that the rules name.
 fn named(schema: Option<&Schema>, rules: &[Rule], pattern: &[String]) -> Vec<FieldPath> {
-    if let Some(path) = space::plain_path(pattern) {
+    if let Some(path) = values::plain_path(pattern) {
         return vec![path];
     }
     let Some(at) = pattern.iter().position(|name| name == EACH) else { return Vec::new() };
@@ -178,7 +234,7 @@ fn named(schema: Option<&Schema>, rules: &[Rule], pattern: &[String]) -> Vec<Fie
         return Vec::new();
     }
     let name = |name: &String| Step::Name(name.clone());
-    let entries = space::entries(schema, rules, list).into_iter();
+    let entries = moves::entries(schema, rules, list).into_iter();
     let is_key = |entry: &Step| matches!((entry, below), (Step::Entry { key, .. }, [only]) if key == only);
     entries
         .filter(|entry| !is_key(entry))

@@ -11,7 +11,7 @@ const LABEL: usize = 80;
 #[must_use]
 pub fn mermaid(picture: &Picture) -> String {
     let mut out = String::from("stateDiagram-v2\n");
-    let _ = writeln!(out, "    %% {} {}", picture.kind.kind, picture.field);
+    let _ = writeln!(out, "    %% {} {}", picture.kind.kind, picture.subject);
     let is_drawn = |name: &str| {
         let mut drawn = picture.allowed();
         drawn.any(|transition| transition.to == name || transition.from.as_deref() == Some(name))

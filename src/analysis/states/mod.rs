@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! rules ──reads──► fields that are compared with what they were before
-//! field ──space──► states, and values of the other fields ─┬─ exact    what holds for all objects
-//!                                                          └─ explore  what is admitted, object by object ──► Picture
+//! field, or expression ──space──► states, and values of other fields ─┬─ exact    what holds for all objects
+//!                                                                     └─ explore  what is admitted, object by object ──► Picture
 //! ```
 //!
 //! A transition is *allowed* where an object that came to be under these rules makes it, which is shown; *forbidden* where
@@ -14,19 +14,31 @@
 //! Values that the schema does not take are not thought of: an object that was stored before it was narrowed may have them.
 
 mod assembly;
+mod atoms;
+mod bases;
+mod calls;
+mod eligible;
 mod exact;
 mod expect;
 mod explore;
+mod expression;
 mod field;
 mod inquiry;
 mod judge;
+mod local;
+mod looks;
 mod mermaid;
+mod moves;
 mod picture;
 mod rules;
+mod scalar;
 mod space;
+mod subject;
+mod values;
 
 pub use expect::{Diagram, DiagramError, Difference, compare};
 pub use field::{FieldPath, FieldPathError, Step};
 pub use inquiry::Inquiry;
 pub use mermaid::mermaid;
-pub use picture::{Allowance, Example, Picture, PictureError, Reach, RuleText, StateOf, Transition};
+pub use picture::{Allowance, Example, Limit, Picture, PictureError, Reach, RuleText, StateOf, Transition};
+pub use subject::Subject;

@@ -4,15 +4,19 @@ use admit_policy::GroupVersionKind;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::field::FieldPath;
+use super::subject::Subject;
 
 /// Which changes of a field the rules allow.
 #[derive(Clone, Debug)]
 pub struct Picture {
     /// Of which objects.
     pub kind: GroupVersionKind,
-    /// Of which field.
-    pub field: FieldPath,
+    /// Of which field, or of what an expression says.
+    pub subject: Subject,
+    /// Which objects are meant, from their creation on, where not all are.
+    pub only: Option<String>,
+    /// Why no change is forbidden for certain, where that is so.
+    pub limit: Option<Limit>,
     /// The field is written with the status.
     pub in_status: bool,
     /// The absent one first.
@@ -63,6 +67,8 @@ pub enum Allowance {
     Allowed {
         /// Such an object.
         example: Example,
+        /// Every object that can be there may make it, whatever else it has.
+        always: bool,
         /// The rules that speak of the field and refuse it for other objects; empty where none was found.
         conditions: Vec<RuleText>,
         /// Somebody in particular alone may make it, as far as was tried.
@@ -111,6 +117,25 @@ pub struct Example {
     pub user: String,
 }
 
+/// Why it is not known of all objects what rules say of a change.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum Limit {
+    /// Policies change objects.
+    #[error("policies change objects before rules see them")]
+    Mutating,
+    /// What states are read from has no few values.
+    #[error("the state is read from more than fields of few values")]
+    Reads,
+    /// What states are read from has too many values together.
+    #[error("the state is read from {fields} fields, whose values have more than {most} combinations")]
+    Combinations {
+        /// How many fields.
+        fields: usize,
+        /// How many combinations are asked.
+        most: usize,
+    },
+}
+
 /// Why there is no picture.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum PictureError {
@@ -128,6 +153,32 @@ pub enum PictureError {
     #[error("`{field}` has no few values: its schema lists none, and no rule compares it with constants")]
     Unbounded {
         /// The field.
+        field: String,
+    },
+    /// There are more states than are drawn.
+    #[error(
+        "`{field}` has {count} values, of which at most {most} are drawn: --state draws what an expression says of them, such as `self.{field} == 'A' ? 'A' : 'other'`"
+    )]
+    TooMany {
+        /// The field.
+        field: String,
+        /// Its values.
+        count: usize,
+        /// How many are drawn.
+        most: usize,
+    },
+    /// A state, or which objects are meant, is no expression.
+    #[error("`{expression}` is no expression over `self`: {message}")]
+    NotAnExpression {
+        /// The text.
+        expression: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// A state is read from the status and from elsewhere.
+    #[error("`{field}` is read from the status and from elsewhere: no request writes both")]
+    Mixed {
+        /// The state.
         field: String,
     },
     /// What was found contradicts what was concluded: a mistake of this program.

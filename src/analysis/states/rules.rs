@@ -1,7 +1,9 @@
 //! The rules that may speak about a kind: their texts and messages, and what they look at.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use admit_cel::syntax::{Ast, Expr, ExprId};
 use admit_policy::crd::{CompiledCrd, CrdVersion};
 use admit_policy::manifest::Document;
 use admit_policy::schema::Schema;
@@ -19,10 +21,42 @@ pub(super) struct Rule {
     pub(super) text: String,
     pub(super) message: String,
     pub(super) reads: Reads,
-    /// The parts that all have to hold; empty where it has but one.
-    pub(super) parts: Vec<(String, Reads)>,
+    pub(super) written: Arc<Written>,
+    /// Whether requests that write the status, and those that write all else, are asked about.
+    pub(super) requests: Requests,
     /// Whether it decides only where something else holds that is not read: labels, names, params.
     pub(super) selects: bool,
+}
+
+/// A rule as it is written, with its macros.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) rule: Ast,
+    /// Of a policy: they decide whether the rule is asked.
+    pub(super) conditions: Vec<Ast>,
+    pub(super) variables: BTreeMap<String, Ast>,
+}
+
+impl Written {
+    /// The parts that all have to hold; the rule itself where it has but one.
+    pub(super) fn parts(&self) -> Vec<ExprId> {
+        let (mut parts, mut open) = (Vec::new(), vec![self.rule.root()]);
+        while let Some(id) = open.pop() {
+            match self.rule.expr(id) {
+                Expr::Call { function, target: None, args } if &**function == "_&&_" => {
+                    open.extend(args.iter().copied());
+                }
+                _ => parts.push(id),
+            }
+        }
+        parts
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Requests {
+    pub(super) status: bool,
+    pub(super) main: bool,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -54,10 +88,12 @@ impl Rule {
         }
     }
 
-    /// Whether what it says depends on the field, or on all of what it is in.
-    pub(super) fn speaks_of(&self, field: &[String]) -> bool {
-        let is_in = |place: &reads::Place| field.starts_with(place.path.as_slice());
-        self.reads.paths().any(|path| path.starts_with(field)) || self.reads.values.iter().any(is_in)
+    /// Whether what it says depends on one of the fields, or on all of what it is in.
+    pub(super) fn speaks_of(&self, fields: &[Vec<String>]) -> bool {
+        fields.iter().any(|field| {
+            let is_in = |place: &reads::Place| field.starts_with(place.path.as_slice());
+            self.reads.paths().any(|path| path.starts_with(field)) || self.reads.values.iter().any(is_in)
+        })
     }
 }
 
@@ -71,7 +107,7 @@ pub(super) fn of_definition(crd: &CompiledCrd, version: &CrdVersion) -> Vec<Rule
 fn below(schema: &Schema, path: &mut Vec<String>, origin: &str, rules: &mut Vec<Rule>) {
     for rule in &schema.rules {
         let text = rule.rule.trim();
-        let Some(ast) = reads::parsed(text) else { continue };
+        let (Some(ast), Some(written)) = (reads::parsed(text), reads::as_written(text)) else { continue };
         let names = Names { node: Some(path.clone()), variables: BTreeMap::new() };
         let reads = reads::of(&ast, &names);
         let is_old = |place: &reads::Place| place.old;
@@ -80,7 +116,8 @@ fn below(schema: &Schema, path: &mut Vec<String>, origin: &str, rules: &mut Vec<
             origin: origin.to_owned(),
             place: RulePlace::Node { path: path.clone(), uses_old },
             text: text.to_owned(),
-            parts: several(reads::conjuncts(&ast, text, &names)),
+            written: Arc::new(Written { rule: written, conditions: Vec::new(), variables: BTreeMap::new() }),
+            requests: Requests { status: true, main: true },
             message: rule.message.trim().to_owned(),
             // Where an error is told at another field, or made by an expression, it is not known again.
             selects: !rule.field_path.is_empty() || !rule.message_expression.is_empty(),
@@ -97,38 +134,54 @@ fn below(schema: &Schema, path: &mut Vec<String>, origin: &str, rules: &mut Vec<
     }
 }
 
-fn several(parts: Vec<(String, Reads)>) -> Vec<(String, Reads)> {
-    if parts.len() > 1 { parts } else { Vec::new() }
-}
-
 /// The validations of the policies among `documents` that match resources of the group by that plural.
 pub(super) fn of_policies(documents: &[Document], group: &str, plural: &str) -> Vec<Rule> {
     let is_policy = |document: &&Document| text(&document.value, "/kind") == "ValidatingAdmissionPolicy";
     let policies = documents.iter().filter(is_policy).map(|document| &document.value);
     let matching = policies.filter(|policy| matches(policy, group, plural));
-    matching.flat_map(|policy| of_policy(policy, documents)).collect()
+    matching.flat_map(|policy| of_policy(policy, documents, requests(policy, group, plural))).collect()
 }
 
 fn matches(policy: &Value, group: &str, plural: &str) -> bool {
+    let requests = requests(policy, group, plural);
+    requests.status || requests.main
+}
+
+fn requests(policy: &Value, group: &str, plural: &str) -> Requests {
     let has = |rule: &Value, list: &str, is_it: &dyn Fn(&str) -> bool| {
         list_of(rule, list).iter().filter_map(Value::as_str).any(is_it)
     };
-    let is_resource = |name: &str| name == "*" || name == "*/*" || name.split('/').next() == Some(plural);
-    list_of(policy, "/spec/matchConstraints/resourceRules").iter().any(|rule| {
-        has(rule, "/apiGroups", &|own| own == "*" || own == group) && has(rule, "/resources", &is_resource)
-    })
+    let any = |is_resource: &dyn Fn(&str) -> bool| {
+        list_of(policy, "/spec/matchConstraints/resourceRules").iter().any(|rule| {
+            has(rule, "/apiGroups", &|own| own == "*" || own == group) && has(rule, "/resources", is_resource)
+        })
+    };
+    let is_status = |name: &str| {
+        name.split_once('/')
+            .is_some_and(|(of, part)| (of == "*" || of == plural) && (part == "*" || part == "status"))
+    };
+    Requests { status: any(&is_status), main: any(&|name| name == "*" || name == "*/*" || name == plural) }
 }
 
-fn of_policy(policy: &Value, documents: &[Document]) -> Vec<Rule> {
+fn of_policy(policy: &Value, documents: &[Document], requests: Requests) -> Vec<Rule> {
     let variables = list_of(policy, "/spec/variables").iter().filter_map(|variable| {
         Some((text(variable, "/name").to_owned(), reads::parsed(text(variable, "/expression"))?))
     });
     let names = Names { node: None, variables: variables.collect() };
+    let written = list_of(policy, "/spec/variables").iter().filter_map(|variable| {
+        Some((text(variable, "/name").to_owned(), reads::as_written(text(variable, "/expression"))?))
+    });
+    let written: BTreeMap<String, Ast> = written.collect();
     let mut conditions = Reads::default();
+    let mut conditions_written = Vec::new();
     let mut unread = false;
     for condition in list_of(policy, "/spec/matchConditions") {
         match reads::parsed(text(condition, "/expression")) {
             Some(ast) => conditions.add(&reads::of(&ast, &names)),
+            None => unread = true,
+        }
+        match reads::as_written(text(condition, "/expression")) {
+            Some(ast) => conditions_written.push(ast),
             None => unread = true,
         }
     }
@@ -140,13 +193,16 @@ fn of_policy(policy: &Value, documents: &[Document]) -> Vec<Rule> {
         let ast = reads::parsed(expression)?;
         let mut reads = reads::of(&ast, &names);
         reads.add(&conditions);
-        let mut parts = several(reads::conjuncts(&ast, expression, &names));
-        parts.iter_mut().for_each(|(_, reads)| reads.add(&conditions));
         Some(Rule {
             origin: origin.to_owned(),
             place: RulePlace::Validation(index),
             text: expression.to_owned(),
-            parts,
+            written: Arc::new(Written {
+                rule: reads::as_written(expression)?,
+                conditions: conditions_written.clone(),
+                variables: written.clone(),
+            }),
+            requests,
             message: text(validation, "/message").trim().to_owned(),
             reads,
             selects,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use admit_policy::manifest::{Document, Position};
 use admit_policy::suite::crd::{self, CrdCase, Variant};
-use admit_policy::suite::{self, Case, CaseResult, Mismatch, Outcome, StatesCase};
+use admit_policy::suite::{self, Case, CaseResult, Mismatch, Outcome, StatesCase, StatesOf};
 use admit_policy::{Keep, PolicySet, Recording};
 
 use super::coverage::{Ledger, Places};
@@ -150,7 +150,10 @@ fn against_pictures(case: &StatesCase, inputs: &Inputs) -> CaseResult {
         |actual| Mismatch { what: "states", expected: "as listed under `expect`".to_owned(), actual };
     CaseResult {
         outcome: if differences.is_empty() { Outcome::Allow } else { Outcome::Error },
-        field: case.field.clone(),
+        field: match &case.subject {
+            StatesOf::Field(field) => field.clone(),
+            StatesOf::State(_) => "state".to_owned(),
+        },
         mismatches: differences.into_iter().map(mismatch).collect(),
         ..CaseResult::default()
     }

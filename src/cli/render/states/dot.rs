@@ -10,7 +10,7 @@ use crate::cli::states::Drawn;
 pub(in crate::cli) fn dot(drawn: &Drawn) -> String {
     let mut out = String::new();
     for picture in &drawn.pictures {
-        let _ = writeln!(out, "digraph {} {{", quoted(&format!("{} {}", picture.kind.kind, picture.field)));
+        let _ = writeln!(out, "digraph {} {{", quoted(&format!("{} {}", picture.kind.kind, picture.subject)));
         out.push_str("  node [shape=box, style=rounded]\n  \"[*]\" [shape=point, label=\"\"]\n");
         for transition in picture.allowed() {
             let Allowance::Allowed { conditions, user, .. } = &transition.verdict else { continue };

@@ -34,7 +34,10 @@ fn picture(picture: &Picture) -> Value {
     json!({
         "apiVersion": picture.kind.api_version(),
         "kind": picture.kind.kind,
-        "field": picture.field.to_string(),
+        "field": picture.subject.to_string(),
+        "state": picture.subject.expression(),
+        "where": picture.only,
+        "limit": picture.limit.as_ref().map(ToString::to_string),
         "subresource": if picture.in_status { "status" } else { "" },
         "states": states,
         "transitions": picture.transitions.iter().map(transition).collect::<Vec<Value>>(),
@@ -47,8 +50,9 @@ fn picture(picture: &Picture) -> Value {
 fn transition(transition: &Transition) -> Value {
     let none: &[RuleText] = &[];
     let (verdict, rules, shown, user, tried) = match &transition.verdict {
-        Allowance::Allowed { example, conditions, user } => {
-            ("allowed", conditions.as_slice(), Some(example), user.as_deref(), None)
+        Allowance::Allowed { example, conditions, user, always } => {
+            let verdict = if *always { "always" } else { "allowed" };
+            (verdict, conditions.as_slice(), Some(example), user.as_deref(), None)
         }
         Allowance::Otherwise { example, tried } => ("otherwise", none, Some(example), None, Some(tried)),
         Allowance::Forbidden { rules } => ("forbidden", rules.as_slice(), None, None, None),

@@ -52,7 +52,7 @@ pub(in crate::cli) fn svg(drawn: &Drawn) -> String {
         (top, width) = (bottom, width.max(right));
     }
     let names: Vec<String> =
-        drawn.pictures.iter().map(|picture| format!("{} {}", picture.kind.kind, picture.field)).collect();
+        drawn.pictures.iter().map(|picture| format!("{} {}", picture.kind.kind, picture.subject)).collect();
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {top}\" width=\"{width}\" height=\"{top}\" role=\"img\">\n\
          <title>{}</title>\n<style>\n{STYLE}</style>\n<rect class=\"ground\" width=\"{width}\" height=\"{top}\"/>\n{body}</svg>\n",
@@ -75,7 +75,7 @@ struct Change<'p> {
 /// Draws a picture from `top` on, and returns its lower and its right end.
 fn draw(out: &mut String, picture: &Picture, top: usize) -> (usize, usize) {
     let mut below = Vec::new();
-    text(out, MARGIN, top + 13, "title", &format!("{} {}", picture.kind.kind, picture.field));
+    text(out, MARGIN, top + 13, "title", &format!("{} {}", picture.kind.kind, picture.subject));
     let mut changes = changes(picture);
     let boxes = boxes(picture, &mut changes, top + LINE + MARGIN);
     let lanes = assign_lanes(&mut changes);

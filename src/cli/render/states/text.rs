@@ -14,7 +14,13 @@ pub(in crate::cli) fn text(drawn: &Drawn, verbose: bool) -> String {
     let mut out = String::new();
     for picture in &drawn.pictures {
         let api_version = picture.kind.api_version();
-        let _ = writeln!(out, "{} {} ({api_version})", picture.kind.kind, picture.field);
+        let _ = writeln!(out, "{} {} ({api_version})", picture.kind.kind, picture.subject);
+        if let Some(only) = &picture.only {
+            let _ = writeln!(out, "  of objects for which, from their creation on, {only}");
+        }
+        if let Some(limit) = &picture.limit {
+            let _ = writeln!(out, "  nothing is forbidden for certain: {limit}");
+        }
         allowed(&mut out, picture, verbose);
         refused(&mut out, picture);
         states(&mut out, picture);
@@ -46,7 +52,10 @@ fn allowed(out: &mut String, picture: &Picture, verbose: bool) {
         let (mark, example) = match &transition.verdict {
             // That a state may be kept is told where it may not.
             Allowance::Allowed { .. } if transition.keeps() => continue,
-            Allowance::Allowed { example, conditions, user } => {
+            Allowance::Allowed { example, always: true, user: None, .. } => {
+                (format!("always     {}", told(transition)), example)
+            }
+            Allowance::Allowed { example, conditions, user, .. } => {
                 let by = user
                     .as_ref()
                     .map(|user| format!(" by `{user}` alone, as far as tried"))

@@ -11,7 +11,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::{
-    API_VERSION, Accepted, Case, Expectation, ExpectedReason, Outcome, StatesCase, Suite, Text, target,
+    API_VERSION, Accepted, Case, Expectation, ExpectedReason, Outcome, StatesCase, StatesOf, Suite, Text,
+    target,
 };
 use crate::patch::{self, NoPatch, PatchError};
 use crate::read::decode::{Fields, FieldsError, known, wrong};
@@ -26,7 +27,7 @@ pub const SUITE_FIELDS: &[&str] =
 /// The fields of an item of `accepted`.
 pub const ACCEPTED_FIELDS: &[&str] = &["policy", "family", "path", "reason"];
 /// The fields of an item of `states`.
-pub const STATES_FIELDS: &[&str] = &["name", "kind", "field", "as", "expect"];
+pub const STATES_FIELDS: &[&str] = &["name", "kind", "field", "state", "where", "as", "expect"];
 /// The fields of a case, and of `defaults`.
 pub const CASE_FIELDS: &[&str] = &[
     "name",
@@ -120,10 +121,24 @@ fn states(fields: &Fields<'_>) -> Result<StatesCase, FieldsError> {
     if expect.is_empty() {
         return Err(wrong(fields.path_of("expect"), "must list transitions, such as `New -> Done`"));
     }
+    let subject = match (fields.optional_string("field")?, fields.optional_string("state")?) {
+        (Some(_), Some(_)) => {
+            return Err(wrong(
+                fields.path_of("state"),
+                "must not stand beside `field`: one of them is drawn",
+            ));
+        }
+        (None, Some(state)) if !state.trim().is_empty() => StatesOf::State(state),
+        _ => StatesOf::Field(must(
+            "field",
+            "must be specified, such as `status.phase`; or `state`, an expression",
+        )?),
+    };
     Ok(StatesCase {
         name: must("name", "must be specified: results and --run tell cases by it")?,
         kind: fields.optional_string("kind")?,
-        field: must("field", "must be specified, such as `status.phase`")?,
+        subject,
+        only: fields.optional_string("where")?,
         users: fields.strings("as")?,
         expect,
     })

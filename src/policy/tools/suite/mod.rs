@@ -91,12 +91,22 @@ pub struct StatesCase {
     pub name: String,
     /// The kind whose objects change; absent where the documents define one that has the field.
     pub kind: Option<String>,
-    /// `status.phase`.
-    pub field: String,
+    pub subject: StatesOf,
+    /// An expression over `self`: only objects are meant for which it holds, from their creation on.
+    pub only: Option<String>,
     /// Users to try where rules ask who it is.
     pub users: Vec<String>,
     /// `A -> B`, `[*] -> A` for a creation, `A -> [*]` where nothing may follow.
     pub expect: Vec<String>,
+}
+
+/// What follows one another.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum StatesOf {
+    /// The values of a field: `status.phase`.
+    Field(String),
+    /// What an expression over `self` comes to.
+    State(String),
 }
 
 /// One request and its expected result.

@@ -1,0 +1,143 @@
+//! Which rules say of an object what they say of its atoms ([`super::local`]).
+
+use admit_cel::syntax::ExprId;
+use admit_policy::schema::Schema;
+
+use super::atoms::Atom;
+use super::expression::Expression;
+use super::field::Step;
+use super::local::{Around, Ground, Local};
+use super::looks::Unique;
+use super::rules::{Rule, RulePlace};
+use super::scalar::{Spot, Truth};
+use crate::reads::EACH;
+
+/// The rules that refuse for certain.
+pub(super) struct Eligible<'a> {
+    /// Rules that refuse an object where they refuse its atoms, as indices.
+    pub(super) own: Vec<usize>,
+    /// Parts of others that do, with the rule.
+    pub(super) parts: Vec<(usize, String)>,
+    /// By rule: it comes to the same.
+    exact: Vec<bool>,
+    rules: &'a [Rule],
+}
+
+/// The rules, and parts of others, that are decided by the atoms.
+pub(super) fn eligible<'a>(
+    rules: &'a [Rule],
+    atoms: &'a [Atom],
+    schema: Option<&'a Schema>,
+    unique: &'a Unique,
+) -> Eligible<'a> {
+    let (mut own, mut parts, mut exact) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, rule) in rules.iter().enumerate() {
+        let asked = Asked { rule, atoms, schema, unique };
+        let whole = asked.truth(rule.written.rule.root());
+        exact.push(whole.exact);
+        if !asked.applies() {
+            continue;
+        }
+        if whole.refusal {
+            own.push(index);
+            continue;
+        }
+        let several = rule.written.parts();
+        let decided = several.iter().filter(|part| several.len() > 1 && asked.truth(**part).refusal);
+        parts.extend(decided.map(|part| (index, rule.written.rule.span(*part).of(&rule.text).to_owned())));
+    }
+    Eligible { own, parts, exact, rules }
+}
+
+/// Whether the atoms decide what the expression comes to.
+pub(super) fn is_decided(
+    expression: &Expression,
+    atoms: &[Atom],
+    schema: Option<&Schema>,
+    unique: &Unique,
+) -> bool {
+    let none = std::collections::BTreeMap::new();
+    let around = Around { node: Vec::new(), variables: &none, schema, unique };
+    Local::new(around, Ground::Atoms(atoms)).is_exact(&expression.written)
+}
+
+impl Eligible<'_> {
+    /// Whether every rule that may refuse a change of these fields alone is decided by the atoms.
+    ///
+    /// A rule that looks at none of them, and not at the old object, says of the changed object what it said before.
+    pub(super) fn is_complete(&self, status: bool, fields: &[Vec<String>]) -> bool {
+        let is_asked = |rule: &Rule| if status { rule.requests.status } else { rule.requests.main };
+        let is_concerned = |rule: &Rule| {
+            let is_old = rule.reads.values.iter().chain(&rule.reads.tests).any(|place| place.old);
+            is_old || rule.reads.user || rule.speaks_of(fields)
+        };
+        let mut all = self.rules.iter().zip(&self.exact);
+        all.all(|(rule, exact)| *exact || !is_asked(rule) || !is_concerned(rule))
+    }
+}
+
+struct Asked<'a> {
+    rule: &'a Rule,
+    atoms: &'a [Atom],
+    schema: Option<&'a Schema>,
+    unique: &'a Unique,
+}
+
+impl<'a> Asked<'a> {
+    /// Whether it is asked of every object, or the atoms decide of which.
+    fn applies(&self) -> bool {
+        let local = self.local(Vec::new());
+        !self.rule.selects && self.rule.written.conditions.iter().all(|ast| local.is_exact(ast))
+    }
+
+    fn truth(&self, id: ExprId) -> Truth {
+        let path = match &self.rule.place {
+            RulePlace::Validation(_) => &[] as &[String],
+            RulePlace::Node { path, .. } => path,
+        };
+        let nodes = self.nodes(path);
+        let all = nodes.iter().map(|node| {
+            let local = self.local(node.clone());
+            // Where the node is not there, it is not asked.
+            let is_known = local.presence(&Spot { old: false, path: node.clone() });
+            if is_known { local.truth(&self.rule.written.rule, id) } else { Truth::NONE }
+        });
+        let truth = all.fold(Truth::EXACT, Truth::and);
+        let is_each = path.iter().any(|name| name == EACH);
+        match nodes.is_empty() {
+            true => Truth::NONE,
+            // Other elements are asked as well.
+            false => Truth { exact: truth.exact && !is_each, ..truth },
+        }
+    }
+
+    fn local(&self, node: Vec<Step>) -> Local<'a> {
+        let around = Around {
+            node,
+            variables: &self.rule.written.variables,
+            schema: self.schema,
+            unique: self.unique,
+        };
+        Local::new(around, Ground::Atoms(self.atoms))
+    }
+
+    /// The places of a node of the schema in the entries that atoms are in.
+    fn nodes(&self, path: &[String]) -> Vec<Vec<Step>> {
+        let mut nodes: Vec<Vec<Step>> = vec![Vec::new()];
+        for name in path {
+            let mut next = Vec::new();
+            for node in nodes {
+                if name != EACH {
+                    next.push(node.into_iter().chain([Step::Name(name.clone())]).collect());
+                    continue;
+                }
+                let Some((key, values)) = self.local(Vec::new()).entries(&node) else { continue };
+                next.extend(values.into_iter().map(|value| {
+                    node.iter().cloned().chain([Step::Entry { key: key.clone(), value }]).collect()
+                }));
+            }
+            nodes = next;
+        }
+        nodes
+    }
+}

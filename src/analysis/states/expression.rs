@@ -1,0 +1,55 @@
+//! An expression over an object: compiled once, asked of many.
+
+use admit_cel::syntax::Ast;
+use admit_cel::{Bindings, Env, Evaluation, Mode, Node, Program, Type, Value as Cel};
+use admit_policy::release;
+use bumpalo::Bump;
+use serde_json::Value;
+
+use super::picture::PictureError;
+use crate::reads::{self, Names, Reads};
+
+/// An expression over `self`, which is called `object` too.
+#[derive(Debug)]
+pub(super) struct Expression {
+    pub(super) text: String,
+    program: Program,
+    /// The tree with its macros as they are written.
+    pub(super) written: Ast,
+    /// What it looks at.
+    pub(super) reads: Reads,
+    /// The constants that it may come to.
+    pub(super) outcomes: Vec<Value>,
+}
+
+impl Expression {
+    /// # Errors
+    /// When the text is no expression.
+    pub(super) fn compile(text: &str) -> Result<Self, PictureError> {
+        let wrong = |message: String| PictureError::NotAnExpression { expression: text.to_owned(), message };
+        let env = Env::of_release(release::followed(), Mode::New)
+            .with_variables([("self", Type::Dyn), ("object", Type::Dyn)]);
+        let checked = env.compile(text).map_err(|error| wrong(error.to_string()))?;
+        let program = env.program(&checked).map_err(|error| wrong(error.to_string()))?;
+        let unread = || wrong("it cannot be read".to_owned());
+        let expanded = reads::parsed(text).ok_or_else(unread)?;
+        let written = reads::as_written(text).ok_or_else(unread)?;
+        let (reads, outcomes) = reads::with_outcomes(&expanded, &Names::default());
+        Ok(Self { text: text.to_owned(), program, written, reads, outcomes })
+    }
+
+    /// What it comes to; none where that is an error.
+    pub(super) fn of(&self, object: &Value) -> Option<Value> {
+        let arena = Bump::new();
+        let mut bindings = Bindings::new(&self.program);
+        for name in ["self", "object"] {
+            bindings.set(name, Cel::untyped(Node::from_json(object)));
+        }
+        let value = self.program.eval(&bindings, &mut Evaluation::new(&arena)).ok()?;
+        value.to_json(&arena).ok()
+    }
+
+    pub(super) fn holds(&self, object: &Value) -> bool {
+        self.of(object) == Some(Value::Bool(true))
+    }
+}

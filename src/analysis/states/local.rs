@@ -1,0 +1,375 @@
+//! Whether what a rule says of an object depends on a few atoms of it alone: then it says the same of every object that is like
+//! it in these, whatever else the object has.
+//!
+//! An object is thought of beside what is left when all is taken away that is no atom: of a list that is looked up by a key, the
+//! entries that atoms are in stay. A rule that refuses what is left is shown to refuse the whole:
+//!
+//! - values of atoms, and what is computed of them, are the same in both;
+//! - `all` over a list fails with more elements where it fails with fewer, and `exists` holds with more where it holds with fewer;
+//! - where conditions tie elements to the entries that stay (`c.type == 'Ready'`), the others do not count at all.
+//!
+//! Fields that may have any text are told apart only by the constants that they are compared with, and by whether old and new
+//! are the same; a rule that does more to them is not decided here.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+use admit_cel::syntax::{Ast, Expr, ExprId, Literal};
+use admit_policy::schema::Schema;
+use serde_json::{Value, json};
+
+use super::atoms::{Atom, AtomKind};
+use super::field::{FieldPath, Step};
+use super::scalar::{Condition, Part, Scalar, Scope, Spot, Truth};
+use super::values;
+
+/// Steps of one expression; variables and macros can make more of them than there are letters.
+const MOST_STEPS: usize = 20_000;
+/// Parts within parts that are followed.
+const DEPTH: usize = 64;
+
+/// Something that an expression looks at, to become an atom.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Wanted {
+    pub(super) path: FieldPath,
+    pub(super) what: What,
+}
+
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum What {
+    Presence,
+    Value,
+    Member(String),
+}
+
+/// What is looked at.
+pub(super) enum Ground<'a> {
+    /// These alone.
+    Atoms(&'a [Atom]),
+    /// Whatever it is; it is noted.
+    Anything(RefCell<BTreeSet<Wanted>>),
+}
+
+/// Names that an expression may use.
+pub(super) struct Around<'a> {
+    /// Where `self` stands.
+    pub(super) node: Vec<Step>,
+    pub(super) variables: &'a BTreeMap<String, Ast>,
+    pub(super) schema: Option<&'a Schema>,
+    /// Lists in which no two entries have the same key, by the path and the key.
+    pub(super) unique: &'a [(Vec<Step>, String)],
+}
+
+pub(super) struct Local<'a> {
+    pub(super) around: Around<'a>,
+    pub(super) ground: Ground<'a>,
+    steps: Cell<usize>,
+    depth: Cell<usize>,
+}
+
+impl<'a> Local<'a> {
+    pub(super) const fn new(around: Around<'a>, ground: Ground<'a>) -> Self {
+        Self { around, ground, steps: Cell::new(0), depth: Cell::new(0) }
+    }
+
+    /// How the condition keeps its value.
+    pub(super) fn truth(&self, ast: &'a Ast, id: ExprId) -> Truth {
+        let part = self.part(ast, id, &Vec::new());
+        self.truth_of(&part)
+    }
+
+    /// Whether the expression comes to the same.
+    pub(super) fn is_exact(&self, ast: &'a Ast) -> bool {
+        let part = self.part(ast, ast.root(), &Vec::new());
+        matches!(part, Part::Condition(Truth { exact: true, .. })) || self.scalar(&part).is_some()
+    }
+
+    pub(super) fn truth_of(&self, part: &Part<'a>) -> Truth {
+        match part {
+            Part::Condition(truth) => *truth,
+            Part::OneOf(parts) => parts.iter().map(|part| self.truth_of(part)).fold(Truth::EXACT, Truth::and),
+            part => Truth::exact_if(self.scalar(part).is_some()),
+        }
+    }
+
+    /// The value, where it is the same in both.
+    pub(super) fn scalar(&self, part: &Part<'a>) -> Option<Scalar> {
+        match part {
+            Part::Constant(value) => Some(Scalar::of_constant(value)),
+            Part::Scalar(scalar) => Some(scalar.clone()),
+            Part::Condition(truth) => truth.exact.then(Scalar::default),
+            Part::Spot(spot) => self.value_at(spot),
+            Part::OneOf(parts) => parts
+                .iter()
+                .map(|part| self.scalar(part))
+                .try_fold(Scalar::default(), |all, one| Some(all.or(one?))),
+            Part::Optional(_) | Part::Filtered(..) | Part::Emptiness | Part::Variables | Part::Unknown => {
+                None
+            }
+        }
+    }
+
+    fn value_at(&self, spot: &Spot) -> Option<Scalar> {
+        if let [.., Step::Entry { key, value }, Step::Name(name)] = spot.path.as_slice()
+            && key == name
+        {
+            return Some(Scalar::of_constant(&json!(value)));
+        }
+        let path = FieldPath(spot.path.clone());
+        match &self.ground {
+            Ground::Atoms(atoms) => match &atoms.iter().find(|atom| atom.path == path)?.kind {
+                AtomKind::Values(values) => Some(Scalar::of_constant(&Value::Array(values.clone()))),
+                AtomKind::Text { .. } => Some(Scalar { open: BTreeSet::from([path]), ..Scalar::default() }),
+                AtomKind::Presence(_) | AtomKind::Member(_) => None,
+            },
+            Ground::Anything(wanted) => {
+                wanted.borrow_mut().insert(Wanted { path, what: What::Value });
+                Some(Scalar { computed: true, ..Scalar::default() })
+            }
+        }
+    }
+
+    /// Whether it is known that something is there.
+    pub(super) fn presence(&self, spot: &Spot) -> bool {
+        match &self.ground {
+            Ground::Atoms(atoms) => {
+                let is_key = matches!(spot.path.as_slice(), [.., Step::Entry { key, .. }, Step::Name(name)] if key == name);
+                is_key || spot.path.is_empty() || atoms.iter().any(|atom| atom.path.is_within(&spot.path))
+            }
+            Ground::Anything(wanted) => {
+                if !spot.path.is_empty() {
+                    let path = FieldPath(spot.path.clone());
+                    wanted.borrow_mut().insert(Wanted { path, what: What::Presence });
+                }
+                true
+            }
+        }
+    }
+
+    /// Whether it is known that the list has the element.
+    pub(super) fn membership(&self, spot: &Spot, item: &str) -> bool {
+        let path = FieldPath(spot.path.clone());
+        match &self.ground {
+            Ground::Atoms(atoms) => {
+                let is_it = |atom: &Atom| atom.path == path && atom.kind == AtomKind::Member(json!(item));
+                atoms.iter().any(is_it)
+            }
+            Ground::Anything(wanted) => {
+                wanted.borrow_mut().insert(Wanted { path, what: What::Member(item.to_owned()) });
+                true
+            }
+        }
+    }
+
+    /// Whether a text that may be any is only compared with texts that it is told apart by, or with what it was.
+    pub(super) fn may_compare(&self, left: &Scalar, right: &Scalar) -> bool {
+        let Ground::Atoms(atoms) = &self.ground else { return true };
+        let fits = |open: &FieldPath, other: &Scalar| {
+            let named = atoms.iter().find(|atom| atom.path == *open).map(|atom| &atom.kind);
+            let Some(AtomKind::Text { named, .. }) = named else { return false };
+            let is_named = |text: &String| named.iter().any(|own| own.as_str() == Some(text.as_str()));
+            !other.computed && other.open.iter().all(|own| own == open) && other.texts.iter().all(is_named)
+        };
+        left.open.iter().all(|open| fits(open, right)) && right.open.iter().all(|open| fits(open, left))
+    }
+
+    pub(super) fn is_list(&self, spot: &Spot) -> bool {
+        let pattern = values::pattern_of(&spot.path);
+        let schema = self.around.schema.and_then(|schema| values::at(schema, &pattern));
+        let names: Vec<&str> = pattern.iter().map(String::as_str).collect();
+        schema.is_some_and(|schema| schema.items.is_some()) || names == ["metadata", "finalizers"]
+    }
+
+    /// Whether every entry of the list has the field, as a text.
+    fn is_key(&self, list: &[Step], key: &str) -> bool {
+        let pattern = values::pattern_of(list);
+        let schema = self.around.schema.and_then(|schema| values::at(schema, &pattern));
+        schema.and_then(|list| list.items.as_deref().map(|items| (list, items))).is_some_and(
+            |(list, items)| {
+                list.list_map_keys.iter().any(|own| **own == *key)
+                    || items.checks.required.iter().any(|own| **own == *key)
+            },
+        )
+    }
+
+    pub(super) fn is_unique(&self, list: &[Step], key: &str) -> bool {
+        let pattern = values::pattern_of(list);
+        let schema = self.around.schema.and_then(|schema| values::at(schema, &pattern));
+        let by_schema = schema.is_some_and(|list| matches!(&*list.list_map_keys, [own] if **own == *key));
+        by_schema || self.around.unique.iter().any(|(own, by)| own == list && by == key)
+    }
+
+    /// The key of a list and the entries of it that stay.
+    pub(super) fn entries(&self, list: &[Step]) -> Option<(String, BTreeSet<String>)> {
+        let Ground::Atoms(atoms) = &self.ground else { return None };
+        let mut found: Option<(String, BTreeSet<String>)> = None;
+        for atom in atoms.iter().filter(|atom| atom.path.is_within(list)) {
+            let Some(Step::Entry { key, value }) = atom.path.0.get(list.len()) else { continue };
+            let (own, values) = found.get_or_insert_with(|| (key.clone(), BTreeSet::new()));
+            if own == key {
+                values.insert(value.clone());
+            }
+        }
+        found.filter(|(key, _)| self.is_key(list, key))
+    }
+
+    /// For which values of its key the condition on an element may be other than `wanted`; the key first.
+    pub(super) fn ties(
+        &self,
+        list: &Spot,
+        condition: &Condition<'a>,
+        wanted: bool,
+    ) -> Option<(String, BTreeSet<String>)> {
+        let Condition { ast, variable, body, scope } = condition;
+        let expr = ast.expr(*body);
+        let with = |body: ExprId| Condition { ast, variable, body, scope: scope.clone() };
+        let Expr::Call { function, target: None, args } = expr else { return None };
+        match (&**function, &**args, wanted) {
+            ("_&&_", [left, right], false) | ("_||_", [left, right], true) => {
+                self.ties(list, &with(*left), wanted).or_else(|| self.ties(list, &with(*right), wanted))
+            }
+            ("_||_", [left, right], false) | ("_&&_", [left, right], true) => {
+                let (key, mut values) = self.ties(list, &with(*left), wanted)?;
+                let (other, more) = self.ties(list, &with(*right), wanted)?;
+                values.extend(more);
+                (key == other).then_some((key, values))
+            }
+            ("!_", [inner], wanted) => self.ties(list, &with(*inner), !wanted),
+            ("_==_", [left, right], false) | ("_!=_", [left, right], true) => {
+                let key = |id: ExprId| key_of(ast, id, variable);
+                let (key, other) = match (key(*left), key(*right)) {
+                    (Some(key), None) => (key, *right),
+                    (None, Some(key)) => (key, *left),
+                    _ => return None,
+                };
+                let other = self.text(&self.part(ast, other, scope))?;
+                self.is_key(&list.path, key).then(|| (key.to_owned(), BTreeSet::from([other])))
+            }
+            ("@in", [left, right], false) => {
+                let key = key_of(ast, *left, variable).filter(|key| self.is_key(&list.path, key))?;
+                let values = match self.part(ast, *right, scope) {
+                    Part::Constant(Value::Array(items)) => items
+                        .iter()
+                        .map(|item| item.as_str().map(ToOwned::to_owned))
+                        .collect::<Option<_>>()?,
+                    Part::Constant(Value::Object(fields)) => fields.keys().cloned().collect(),
+                    _ => return None,
+                };
+                Some((key.to_owned(), values))
+            }
+            _ => None,
+        }
+    }
+
+    /// The one text that it is.
+    fn text(&self, part: &Part<'a>) -> Option<String> {
+        let scalar = self.scalar(part)?;
+        let is_one = scalar.texts.len() == 1 && scalar.open.is_empty() && !scalar.computed;
+        let is_text = match part {
+            Part::Constant(value) => value.is_string(),
+            Part::Spot(spot) => {
+                matches!(spot.path.as_slice(), [.., Step::Entry { key, .. }, Step::Name(name)] if key == name)
+            }
+            _ => false,
+        };
+        scalar.texts.into_iter().next().filter(|_| is_one && is_text)
+    }
+
+    pub(super) fn part(&self, ast: &'a Ast, id: ExprId, scope: &Scope<'a>) -> Part<'a> {
+        let (steps, depth) = (self.steps.get().saturating_add(1), self.depth.get());
+        self.steps.set(steps);
+        if steps > MOST_STEPS || depth > DEPTH {
+            return Part::Unknown;
+        }
+        self.depth.set(depth.saturating_add(1));
+        let part = match ast.expr(id) {
+            Expr::Literal(literal) => constant(literal).map_or(Part::Unknown, Part::Constant),
+            Expr::Ident(name) => self.name(name, scope),
+            Expr::Select { operand, field, .. } => {
+                let of = self.part(ast, *operand, scope);
+                of.each(&mut |of| self.select(of, field))
+            }
+            Expr::Call { function, target, args } => self.call(ast, (function, *target, args), scope),
+            Expr::List { elements, optional } if optional.is_empty() => {
+                let parts: Vec<Part<'a>> = elements.iter().map(|id| self.part(ast, *id, scope)).collect();
+                self.together(&parts, |values| Value::Array(values.to_vec()))
+            }
+            Expr::Map(entries) if !entries.iter().any(|entry| entry.optional) => {
+                let ids = entries.iter().flat_map(|entry| [entry.key, entry.value]);
+                let parts: Vec<Part<'a>> = ids.map(|id| self.part(ast, id, scope)).collect();
+                let is_keyed =
+                    parts.iter().step_by(2).all(|key| key.constant().is_some_and(Value::is_string));
+                let map = |values: &[Value]| {
+                    let pair = |pair: &[Value]| match pair {
+                        [key, value] => (key.as_str().unwrap_or_default().to_owned(), value.clone()),
+                        _ => (String::new(), Value::Null),
+                    };
+                    Value::Object(values.chunks(2).map(pair).collect())
+                };
+                if is_keyed { self.together(&parts, map) } else { Part::Unknown }
+            }
+            Expr::List { .. } | Expr::Map(_) | Expr::Struct { .. } | Expr::Comprehension(_) => Part::Unknown,
+        };
+        self.depth.set(depth);
+        part
+    }
+
+    /// A list or a map: a constant where all in it are.
+    fn together(&self, parts: &[Part<'a>], made: impl Fn(&[Value]) -> Value) -> Part<'a> {
+        let constants: Option<Vec<Value>> = parts.iter().map(|part| part.constant().cloned()).collect();
+        if let Some(values) = constants {
+            return Part::Constant(made(&values));
+        }
+        let mut all = parts.iter().map(|part| self.scalar(part));
+        all.try_fold(Scalar::default(), |all, one| Some(all.or(one?))).map_or(Part::Unknown, Part::Scalar)
+    }
+
+    fn name(&self, name: &str, scope: &Scope<'a>) -> Part<'a> {
+        let name = name.strip_prefix('.').unwrap_or(name);
+        if let Some((_, part)) = scope.iter().rev().find(|(own, _)| *own == name) {
+            return part.clone();
+        }
+        let old = match name {
+            "object" | "self" => false,
+            "oldObject" | "oldSelf" => true,
+            "variables" => return Part::Variables,
+            _ => return Part::Unknown,
+        };
+        Part::Spot(Spot { old, path: self.around.node.clone() })
+    }
+
+    fn select(&self, of: Part<'a>, field: &str) -> Part<'a> {
+        match of {
+            Part::Variables => match self.around.variables.get(field) {
+                Some(ast) => self.part(ast, ast.root(), &Vec::new()),
+                None => Part::Unknown,
+            },
+            Part::Spot(spot) => Part::Spot(spot.below(Step::Name(field.to_owned()))),
+            Part::Optional(spot) => Part::Optional(spot.below(Step::Name(field.to_owned()))),
+            // What is not there is an error in both.
+            Part::Constant(value) => {
+                value.get(field).cloned().map_or_else(|| Part::Scalar(Scalar::default()), Part::Constant)
+            }
+            Part::Scalar(scalar) if scalar.open.is_empty() => Part::Scalar(scalar),
+            _ => Part::Unknown,
+        }
+    }
+}
+
+/// The field of the variable that the part is.
+fn key_of<'a>(ast: &'a Ast, id: ExprId, variable: &str) -> Option<&'a str> {
+    let Expr::Select { operand, field, .. } = ast.expr(id) else { return None };
+    matches!(ast.expr(*operand), Expr::Ident(name) if &**name == variable).then_some(&**field)
+}
+
+fn constant(literal: &Literal) -> Option<Value> {
+    Some(match literal {
+        Literal::Null => Value::Null,
+        Literal::Bool(value) => json!(value),
+        Literal::Int(value) => json!(value),
+        Literal::Uint(value) => json!(value),
+        Literal::Double(value) => json!(value),
+        Literal::String(text) => json!(text),
+        Literal::Bytes(_) => return None,
+    })
+}
