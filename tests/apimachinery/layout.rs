@@ -68,7 +68,8 @@ fn scalars_of_the_repository_are_read_as_documents_have_them() {
     let mut compared = 0;
     for file in &found {
         let Ok(text) = fs::read_to_string(file) else { continue };
-        if parse_values(&text).is_ok() {
+        // Of keys that are set twice the last value counts, and both stand in the text.
+        if parse_values(&text).is_ok_and(|trees| trees.iter().all(|tree| tree.duplicates.is_empty())) {
             compared += compare(&text, &file.display().to_string());
         }
     }

@@ -245,7 +245,7 @@ impl Reader {
         }
         match (keeps, strips) {
             (true, _) => self.breaks(breaks, broken),
-            (false, false) if !is_first => self.out.push('\n', broken),
+            (false, false) if !is_first => self.breaks(1, broken),
             (false, _) => {}
         }
     }
@@ -253,6 +253,7 @@ impl Reader {
     /// Line breaks of a block: where only they are between two texts, each stands where it is written.
     fn breaks(&mut self, count: usize, first: usize) {
         (0..count).for_each(|index| self.out.push('\n', first.saturating_add(index)));
+        self.at = first.saturating_add(count);
     }
 }
 
