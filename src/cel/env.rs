@@ -1,12 +1,14 @@
 //! Environments: what an expression may name, and the way from its text to a program.
 
 mod checked;
+mod inferred;
 mod own;
 mod release;
 #[cfg(test)]
 mod tests;
 
 pub use self::checked::{Checked, SizeHints};
+pub use self::inferred::Inferred;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -115,21 +117,27 @@ const KEYWORD_FIELDS: Version = Version(1, 31);
 const TWO_VARIABLES: Version = Version(1, 32);
 const LISTS: Version = Version(1, 34);
 
-fn syntax_options(version: Version) -> syntax::Options {
+/// The macros that Kubernetes' environments have, each with the first version that has it.
+///
+/// ```
+/// let offers: Vec<_> = admit_cel::macro_offers().filter(|(_, found)| found.name == "transformList").collect();
+/// assert!(offers.iter().all(|(since, found)| *since == admit_cel::Version(1, 32) && found.doc.starts_with("list.")));
+/// ```
+pub fn macro_offers() -> impl Iterator<Item = (Version, &'static macros::Macro)> {
     let sets = [
         (Version(1, 0), macros::STANDARD),
         (OPTIONALS, macros::OPTIONAL),
         (TWO_VARIABLES, macros::TWO_VARIABLE),
         (LISTS, macros::LISTS),
     ];
+    sets.into_iter().flat_map(|(since, set)| set.iter().map(move |found| (since, found)))
+}
+
+fn syntax_options(version: Version) -> syntax::Options {
     syntax::Options {
         optional_syntax: version >= OPTIONALS,
         escaped_identifiers: false,
-        macros: sets
-            .into_iter()
-            .filter(|(since, _)| *since <= version)
-            .flat_map(|(_, macros)| macros)
-            .collect(),
+        macros: macro_offers().filter(|(since, _)| *since <= version).map(|(_, found)| found).collect(),
     }
 }
 

@@ -60,7 +60,7 @@ mod value;
 // The main way: a text to a program, a document to values, both to a result.
 pub use diagnostic::{CompileError, Diagnostic};
 pub use document::{Node, ReadError, ReadLimits};
-pub use env::{Checked, Env, Mode, SizeHints};
+pub use env::{Checked, Env, Inferred, Mode, SizeHints, macro_offers};
 pub use eval::{Bindings, Evaluation, Variables};
 pub use library::Version;
 pub use plan::{Program, ProgramError, Slot};

@@ -5,8 +5,10 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use admit_apimachinery::yaml;
+use admit_language::lint::of_template;
+pub(super) use admit_language::lint::{IGNORE_UNKNOWN, is_no_manifest, is_unknown_kind, parse};
 use admit_policy::manifest::{self, Document, LoadError};
-use admit_policy::{LoadErrorKind, LoadOptions, PolicySet};
+use admit_policy::{LoadOptions, PolicySet};
 
 use serde_json::Value;
 
@@ -94,26 +96,6 @@ pub(super) fn policies_of<'t>(
     errors.extend(PolicySet::load_with(&documents, options).err().unwrap_or_default());
     errors.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
     Err(not_compiled(&errors))
-}
-
-/// Whether the document is not a Kubernetes manifest at all.
-pub(super) fn is_no_manifest(document: &Value) -> bool {
-    document.get("apiVersion").is_none() && document.get("kind").is_none()
-}
-
-/// The documents of a text, or what is wrong with it.
-pub(super) fn parse(name: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
-    manifest::read(name, text).map_err(|mistakes| of_template(mistakes, text))
-}
-
-/// Says so where the text is a template.
-fn of_template(mut mistakes: Vec<LoadError>, text: &str) -> Vec<LoadError> {
-    if text.contains("{{")
-        && let Some(last) = mistakes.last_mut()
-    {
-        last.message.push_str("; templates are to be rendered first");
-    }
-    mistakes
 }
 
 /// What a walk over folders passed over.
@@ -224,14 +206,6 @@ pub(super) fn with_hint(fault: Fault) -> Fault {
         return fault;
     }
     Fault { message: format!("{}\n{IGNORE_UNKNOWN}", fault.message), ..fault }
-}
-
-/// How to get over an [unknown kind](is_unknown_kind).
-pub(super) const IGNORE_UNKNOWN: &str = "--ignore-unknown passes over objects of kinds that no policy uses";
-
-/// Whether the mistake is an object of a kind that no policy uses.
-pub(super) fn is_unknown_kind(mistake: &LoadError) -> bool {
-    mistake.message.ends_with(&LoadErrorKind::UnknownKind(String::new()).to_string())
 }
 
 /// One line an error, or as many as its message has.

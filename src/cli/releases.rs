@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use admit_analysis::releases::facts::{Unknown, unknown_of};
 use admit_analysis::releases::{Found, Releases, groups, judge, not_served};
+use admit_language::lint::{REFUSED, TAKEN};
 use admit_policy::lint::{Finding, Severity};
 use admit_policy::manifest::{self, Document};
 use admit_policy::release;
@@ -60,18 +61,6 @@ impl Limited<'_> {
         format!("not asked within {:#}; --timeout gives it longer", self.within)
     }
 }
-
-/// Codes of what a release would refuse, with what they find.
-pub(super) const REFUSED: [(&str, &str); 3] = [
-    ("release-refused", "A release would not store this."),
-    ("release-too-costly", "A release would not store this for its cost."),
-    ("release-not-served", "A release does not know the kind."),
-];
-/// Codes of what a release would take, and not as it is written.
-pub(super) const TAKEN: [(&str, &str); 2] = [
-    ("release-dropped", "A release takes this without the field."),
-    ("release-unchecked", "A release does not check the format."),
-];
 
 /// What the releases say of the documents: as findings, and by file.
 pub(super) fn findings(documents: &[Document], asked: &Limited<'_>) -> (Vec<Finding>, Asked) {

@@ -102,7 +102,7 @@ pub use self::set::catalogue::{Catalogue, FieldShape, FieldType, ServedKind, Sha
 pub use self::set::known::KnownKinds;
 pub use self::vap::{
     Binding, ConditionsError, ExpressionError, FailurePolicy, MatchConditions, Missed, Mutated,
-    MutatingPolicy, NotFoundAction, OutOfBudget, ParamRef, ParamSelector, Policy, Reinvocation, Schemas,
+    MutatingPolicy, NotFoundAction, OutOfBudget, ParamRef, ParamSelector, Policy, PolicyScope, Reinvocation, Schemas,
     TypeWarning, Types, Unmade,
 };
 

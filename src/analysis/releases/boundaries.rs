@@ -52,7 +52,15 @@ pub(super) fn function_of(signature: &str) -> &str {
 }
 
 /// The first release that offers a row to new expressions as it is installed.
-pub(super) fn offered_from(row: &admit_cel::Overload) -> Release {
+///
+/// ```
+/// use admit_analysis::releases::offered_from;
+///
+/// let row = admit_cel::overloads().find(|row| row.id == "quantity_is_less_than").expect("a row");
+/// assert_eq!(offered_from(row).to_string(), "1.29");
+/// ```
+#[must_use]
+pub fn offered_from(row: &admit_cel::Overload) -> Release {
     let Version(major, minor) = row.since;
     let by_version = Release(Version(major, minor.saturating_add(1)));
     let built = build_changes()

@@ -11,6 +11,7 @@ mod page;
 mod range;
 mod reason;
 
+pub use boundaries::offered_from;
 pub use judge::{DocumentReport, FileReport, Found, Report, groups, judge, not_served};
 pub use page::page;
 pub use range::{FIRST, LAST, Release, Releases, ReleasesError};

@@ -1,6 +1,6 @@
 //! The events of a YAML text, each with where it begins.
 
-use granit_parser::{Event, Marker, Options, Parser, StrInput};
+use granit_parser::{Event, Marker, Options, Parser, Span, StrInput};
 
 use super::position::Position;
 use super::tree::YamlError;
@@ -22,15 +22,21 @@ pub(super) fn parser(text: &str) -> Parser<'_, StrInput<'_>> {
 pub(super) fn next<'t>(
     parser: &mut Parser<'t, StrInput<'t>>,
 ) -> Result<Option<(Event<'t>, Position)>, YamlError> {
+    Ok(next_with_span(parser)?.map(|(event, span)| (event, position(&span.start))))
+}
+
+/// One event, and from where to where it stands; none at the end of the text.
+pub(super) fn next_with_span<'t>(
+    parser: &mut Parser<'t, StrInput<'t>>,
+) -> Result<Option<(Event<'t>, Span)>, YamlError> {
     let Some(next) = parser.next_event() else { return Ok(None) };
-    let (event, span) = next.map_err(|error| {
+    next.map(Some).map_err(|error| {
         let mut message = format!("not YAML: {}", error.info());
         shorten(&mut message, MAX_MISTAKE);
         YamlError::new(position(error.marker()), message)
-    })?;
-    Ok(Some((event, position(&span.start))))
+    })
 }
 
-fn position(marker: &Marker) -> Position {
+pub(super) fn position(marker: &Marker) -> Position {
     Position { line: marker.line(), column: marker.col().saturating_add(1) }
 }

@@ -128,3 +128,15 @@ pub(crate) fn check(
     let findings = literals::validate(&checked, *source, environment);
     if findings.is_empty() { Ok(checked) } else { Err(findings.into_error()) }
 }
+
+/// The types of a parsed expression, as far as they are known: of a part that does not check, the error type.
+pub(crate) fn infer(source: &Source<'_>, ast: Ast, environment: &Environment<'_>) -> CheckedAst {
+    let root = ast.root;
+    let mut checker = Checker::new(*environment, *source, ast);
+    checker.check(root);
+    let Checker { ast, mut types, references, unifier, .. } = checker;
+    for ty in &mut types {
+        *ty = unifier.substitute(ty, true);
+    }
+    CheckedAst { ast, types, references, is_checked: false }
+}

@@ -125,6 +125,8 @@ pub(crate) struct MacroCall {
 /// let Expr::Call { function, args, .. } = ast.expr(ast.root()) else { panic!() };
 /// assert_eq!((&**function, ast.anchor(ast.root())), ("_+_", 2));
 /// assert_eq!(ast.span(args[1]).of(source.text()), "f(b)");
+/// assert_eq!(ast.at(6).map(|id| ast.span(id).of(source.text())), Some("b"));
+/// assert_eq!(ast.ids().last(), Some(ast.root()));
 /// # Ok::<(), admit_cel::CompileError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -161,6 +163,26 @@ impl Ast {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.exprs.is_empty()
+    }
+
+    /// All expressions, each after its parts; also what macros took out of the text and did not put into the tree.
+    pub fn ids(&self) -> impl Iterator<Item = ExprId> + use<> {
+        (0..u32::try_from(self.exprs.len()).unwrap_or(u32::MAX)).map(ExprId)
+    }
+
+    /// The smallest expression whose text holds the byte at `offset`, or ends right before it; of several with that text
+    /// the outermost.
+    #[must_use]
+    pub fn at(&self, offset: u32) -> Option<ExprId> {
+        let holds = |id: &ExprId| {
+            let span = self.span(*id);
+            span.start <= offset && offset <= span.end
+        };
+        let size = |id: &ExprId| {
+            let span = self.span(*id);
+            (span.end.saturating_sub(span.start), std::cmp::Reverse(*id))
+        };
+        self.ids().filter(holds).min_by_key(size)
     }
 
     /// One expression; `null` for an id that is not of this tree.

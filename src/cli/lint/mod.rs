@@ -1,24 +1,16 @@
 //! `admit lint`: reports what a server would refuse, the estimated cost of rules, type errors, and policies or rules
 //! that have no effect.
 
-mod allowed;
-mod codes;
-mod texts;
-mod token;
-
 use std::path::PathBuf;
 
 use admit_apiserver::BuiltinTypes;
+use admit_language::Texts;
+use admit_language::lint::{Linted as Checked, Reading, codes};
 use admit_policy::LoadOptions;
-use admit_policy::lint::{self, Finding, Report, Severity};
-use admit_policy::manifest::{Document, LoadError, Position};
+use admit_policy::lint::{Finding, Report, Severity};
+use admit_policy::manifest::LoadError;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-
-use self::allowed::Allowed;
-pub(super) use self::codes::OF_FILES;
-use self::codes::{WARNINGS, codes};
-pub(super) use self::texts::Texts;
 
 use super::Exit;
 use super::load::{self, Found};
@@ -28,6 +20,9 @@ use super::releases::{self, ReleaseArgs};
 use super::render;
 use super::render::lint::{self as drawing, Verdict};
 use super::render::releases::Asked;
+
+/// Every warning, as `--deny` names them.
+const WARNINGS: &str = "warnings";
 
 /// Arguments of `admit lint`.
 #[derive(Debug, Args)]
@@ -133,56 +128,61 @@ impl LintArgs {
     /// What was found, and how much of that is silenced. Text that is no YAML is a finding like any other, so that one bad file
     /// does not hide the rest.
     fn report(&self) -> Result<Linted, Fault> {
-        let Read { documents, findings, mut allowed, texts } = self.read()?;
+        let reading = self.read()?;
         let options = LoadOptions { ignore_unknown: self.ignore_unknown };
-        let mut report = lint::lint(&documents, options, &BuiltinTypes::default());
-        let asked = self.releases.asked().map(|asked| {
-            // What is refused is told by release.
-            report.findings.retain(|finding| {
-                finding.severity != Severity::Error || load::is_unknown_kind(&finding.mistake)
+        let mut asked = None;
+        let Checked { report, silenced, texts } =
+            reading.lint(options, &BuiltinTypes::default(), |documents, report| {
+                asked = self.releases.asked().map(|asked| {
+                    // What is refused is told by release.
+                    report.findings.retain(|finding| {
+                        finding.severity != Severity::Error || load::is_unknown_kind(&finding.mistake)
+                    });
+                    let (found, asked) = releases::findings(documents, &asked);
+                    report.findings.extend(found);
+                    report.findings.sort_by(|a, b| {
+                        let key = |finding: &Finding| (finding.mistake.file.clone(), finding.mistake.position);
+                        key(a).cmp(&key(b))
+                    });
+                    asked
+                });
             });
-            let (found, asked) = releases::findings(&documents, &asked);
-            report.findings.extend(found);
-            report.findings.sort_by(|a, b| {
-                let key = |finding: &Finding| (finding.mistake.file.clone(), finding.mistake.position);
-                key(a).cmp(&key(b))
-            });
-            asked
-        });
-        for finding in report.findings.iter_mut().filter(|finding| load::is_unknown_kind(&finding.mistake)) {
-            finding.help = load::IGNORE_UNKNOWN.to_owned();
-        }
-        let aside = findings.into_iter().chain(std::mem::take(&mut allowed.wrong));
-        report.findings.splice(0..0, aside).for_each(drop);
-        let silenced = allowed.take(&mut report.findings);
-        for mistake in report.findings.iter_mut().map(|finding| &mut finding.mistake) {
-            let text = texts.get(&mistake.file);
-            let token = text.and_then(|text| token::position(text, mistake.position, &mistake.message));
-            mistake.position = token.unwrap_or(mistake.position);
-        }
         Ok(Linted { report, silenced, texts, asked })
     }
 
-    fn read(&self) -> Result<Read, Fault> {
-        let mut read = Read {
-            documents: Vec::new(),
-            findings: Vec::new(),
-            allowed: Allowed::of(&self.allow),
-            texts: Texts::default(),
-        };
+    fn read(&self) -> Result<Reading, Fault> {
+        let mut reading = Reading::allowing(&self.allow);
         let progress = Progress::of(None, "files read:");
         for path in &self.paths {
             for file in load::files(path)? {
-                read.file(&file)?;
+                read(&mut reading, &file)?;
                 progress.step();
             }
         }
-        if read.documents.is_empty() && read.findings.is_empty() {
+        if reading.is_empty() {
             let paths: Vec<String> = self.paths.iter().map(|path| format!("`{}`", path.display())).collect();
             return Err(Fault::usage(format!("no manifests in {}", paths.join(", "))));
         }
-        Ok(read)
+        Ok(reading)
     }
+}
+
+fn read(reading: &mut Reading, file: &Found) -> Result<(), Fault> {
+    let name = file.path.display().to_string();
+    match file.text() {
+        Ok(text) => reading.file(&name, text, file.named),
+        Err(fault) if file.named => return Err(fault),
+        Err(fault) => {
+            let mistake = LoadError {
+                file: name.into(),
+                position: Default::default(),
+                field: String::new(),
+                message: fault.message,
+            };
+            reading.find("unreadable", Severity::Warning, mistake, "it was passed over");
+        }
+    }
+    Ok(())
 }
 
 /// How lint ends where documents were not judged.
@@ -198,53 +198,4 @@ struct Linted {
     texts: Texts,
     /// What releases say of the files, where they are asked.
     asked: Option<Asked>,
-}
-
-/// What was read.
-struct Read {
-    documents: Vec<Document>,
-    /// What is wrong with files.
-    findings: Vec<Finding>,
-    allowed: Allowed,
-    texts: Texts,
-}
-
-impl Read {
-    fn file(&mut self, file: &Found) -> Result<(), Fault> {
-        let name = file.path.display().to_string();
-        let text = match file.text() {
-            Ok(text) => text,
-            Err(fault) if file.named => return Err(fault),
-            Err(fault) => {
-                let position = Position::default();
-                let mistake =
-                    LoadError { file: name.into(), position, field: String::new(), message: fault.message };
-                self.find("unreadable", Severity::Warning, mistake, "it was passed over");
-                return Ok(());
-            }
-        };
-        self.allowed.read(&name, &text);
-        match load::parse(&name, &text) {
-            Ok(documents) => documents.into_iter().for_each(|document| self.document(file, document)),
-            Err(mistakes) => {
-                mistakes.into_iter().for_each(|mistake| self.find("not-yaml", Severity::Error, mistake, ""));
-            }
-        }
-        self.texts.insert(name, text);
-        Ok(())
-    }
-
-    /// Values of charts, data of tests and the like lie in folders beside manifests.
-    fn document(&mut self, file: &Found, document: Document) {
-        if file.named || !load::is_no_manifest(&document.value) {
-            self.documents.push(document);
-            return;
-        }
-        let mistake = document.mistake("is no manifest: it has neither `apiVersion` nor `kind`");
-        self.find("no-manifest", Severity::Note, mistake, "");
-    }
-
-    fn find(&mut self, code: &'static str, severity: Severity, mistake: LoadError, help: &str) {
-        self.findings.push(Finding { code, severity, mistake, help: help.to_owned() });
-    }
 }

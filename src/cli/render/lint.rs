@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::github::{Place, annotate};
 use super::releases::Asked;
 use super::{Palette, counted, releases, sarif};
-use crate::cli::lint::{OF_FILES, Texts};
-use crate::cli::releases::{REFUSED, TAKEN};
+use admit_language::Texts;
+use admit_language::lint::{OF_FILES, REFUSED, TAKEN};
 
 /// What the findings come to.
 #[derive(Clone, Copy, Debug)]

@@ -108,7 +108,9 @@ impl RuleEnv {
         self.max_cardinality
     }
 
-    fn env(&self, rule: &Rule, mode: Mode) -> Env {
+    /// What a rule of a node may name, and its message expression.
+    #[must_use]
+    pub fn env(&self, rule: &Rule, mode: Mode) -> Env {
         // A server that does not know the field drops it.
         let old = match rule.optional_old_self.filter(|_| release::ratchets()) {
             Some(true) => Type::Optional(Arc::new(self.ty.clone())),

@@ -44,6 +44,7 @@
 //! assert!(env.max_cardinality() > 1, "nothing says how often such a value occurs in an object");
 //! let rule = env.compile(&schema.rules[0], &schema, Modes::NEW);
 //! assert!(rule.program.is_some_and(|compiled| compiled.is_ok_and(|compiled| compiled.max_cost > 0)));
+//! assert!(env.env(&schema.rules[0], admit_cel::Mode::New).variables().eq(["self", "oldSelf"]));
 //! assert!(env.checked(&schema.rules[0]).is_ok_and(|checked| checked.uses_variable("self")));
 //! let mut patterns = PatternSum::default();
 //! let rule = env.compile_among(&schema.rules[0], &schema, Modes::NEW, &mut patterns);

@@ -14,7 +14,7 @@ use admit_apimachinery::suggest::{self, did_you_mean};
 use admit_policy::lint::{CODES, Finding, Severity};
 use admit_policy::manifest::{LoadError, Position};
 
-use super::{codes, releases};
+use super::codes;
 
 /// How a comment begins that silences.
 const MARK: &str = "# admit:allow";
@@ -122,7 +122,7 @@ fn known(code: &str) -> Result<(), (String, String)> {
     if codes::codes().any(|known| known == code) {
         return Ok(());
     }
-    if codes::ERRORS.contains(&code) || releases::REFUSED.iter().any(|(known, _)| *known == code) {
+    if codes::ERRORS.contains(&code) || codes::REFUSED.iter().any(|(known, _)| *known == code) {
         return Err((format!("`{code}` is an error, which cannot be silenced"), String::new()));
     }
     let meant = suggest::nearest(code, CODES.iter().map(|(known, _)| *known));

@@ -1,0 +1,156 @@
+//! A file as an editor has it. While its text is no YAML, the structure of the last text that was is known still, and
+//! where that stands in the text as it is now.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use admit_apimachinery::yaml::{Layout, SpotId, Step};
+use admit_policy::crd::CompiledCrd;
+use admit_policy::lint::PlacedCost;
+use admit_policy::manifest::{Document, LoadError};
+use serde_json::Value;
+
+use crate::lint;
+use crate::text::Text;
+
+/// A file.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) text: Text,
+    /// Of the last text that was YAML, if there was one.
+    pub(crate) good: Option<Good>,
+    /// Why the text as it is now has no documents.
+    pub(crate) mistakes: Vec<LoadError>,
+    /// What rules are estimated to cost, as of the last time that the file was checked.
+    pub(crate) costs: Vec<PlacedCost>,
+}
+
+/// What a text says, and where.
+#[derive(Debug)]
+pub(crate) struct Good {
+    pub(crate) text: Text,
+    pub(crate) layout: Layout,
+    pub(crate) documents: Vec<Document>,
+    definitions: OnceCell<Vec<Arc<CompiledCrd>>>,
+}
+
+impl File {
+    pub(crate) fn new(name: &str, text: Text) -> Self {
+        let mut file = Self { text: Text::default(), good: None, mistakes: Vec::new(), costs: Vec::new() };
+        file.set(name, text);
+        file
+    }
+
+    pub(crate) fn set(&mut self, name: &str, text: Text) {
+        match lint::parse(name, text.as_str()) {
+            Ok(documents) => {
+                let layout = Layout::read(text.as_str());
+                let definitions = OnceCell::new();
+                self.good = Some(Good { text: text.clone(), layout, documents, definitions });
+                self.mistakes.clear();
+            }
+            Err(mistakes) => self.mistakes = mistakes,
+        }
+        self.text = text;
+    }
+
+    /// Whether the structure that is known is that of the text as it is now.
+    pub(crate) fn is_good(&self) -> bool {
+        self.mistakes.is_empty()
+    }
+
+    /// Where a part of the last good text, that which holds `offset` of the text as it is now, stands in the latter.
+    pub(crate) fn now(&self, part: &Range<usize>, offset: usize) -> Option<Range<usize>> {
+        let changed = self.changed()?;
+        let (start, old_end, new_end) = (changed.start, changed.old_end, changed.new_end);
+        let moved = |at: usize| at.saturating_sub(old_end).saturating_add(new_end);
+        let range = if part.end < start {
+            part.clone()
+        } else if part.start > old_end {
+            moved(part.start)..moved(part.end)
+        } else if part.start <= start && old_end <= part.end {
+            part.start..moved(part.end)
+        } else {
+            return None;
+        };
+        (range.start <= offset && offset <= range.end).then_some(range)
+    }
+
+    /// Where what stands at `offset` of the text as it is now stood in the last good text, or else what it was put into.
+    pub(crate) fn before(&self, offset: usize) -> Option<usize> {
+        let changed = self.changed()?;
+        Some(if offset <= changed.start {
+            offset
+        } else if offset >= changed.new_end {
+            offset.saturating_sub(changed.new_end).saturating_add(changed.old_end)
+        } else {
+            changed.start
+        })
+    }
+
+    fn changed(&self) -> Option<Changed> {
+        let old = self.good.as_ref()?.text.as_str();
+        let new = self.text.as_str();
+        if self.is_good() {
+            return Some(Changed { start: new.len(), old_end: new.len(), new_end: new.len() });
+        }
+        let start = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
+        let most = old.len().min(new.len()).saturating_sub(start);
+        let same = old.bytes().rev().zip(new.bytes().rev()).take(most).take_while(|(a, b)| a == b).count();
+        let (old_end, new_end) = (old.len().saturating_sub(same), new.len().saturating_sub(same));
+        Some(Changed { start, old_end, new_end })
+    }
+}
+
+/// What differs between the last good text and the text as it is now.
+struct Changed {
+    start: usize,
+    old_end: usize,
+    new_end: usize,
+}
+
+impl Good {
+    /// The definitions among the documents that a server would take.
+    pub(crate) fn definitions(&self) -> &[Arc<CompiledCrd>] {
+        self.definitions.get_or_init(|| {
+            let of_crds = self.documents.iter().filter(|document| is_kind(document, "CustomResourceDefinition"));
+            of_crds.filter_map(|document| CompiledCrd::compile(&document.value).ok().map(Arc::new)).collect()
+        })
+    }
+
+    /// The document that a node stands in, its root, and the steps from there.
+    pub(crate) fn document_of(&self, id: SpotId) -> Option<(&Document, SpotId, Vec<String>)> {
+        let mut steps = Vec::new();
+        let mut next = Some(id);
+        while let Some(id) = next {
+            let spot = self.layout.spot(id)?;
+            let is_root = |document: &&Document| {
+                spot.style.is_none() && self.text.offset_of(document.here()) == spot.value.start
+            };
+            if let Some(document) = self.documents.iter().find(is_root) {
+                steps.reverse();
+                return Some((document, id, steps));
+            }
+            steps.push(match &spot.step {
+                Step::Key(key) => key.to_string(),
+                Step::Item(index) => index.to_string(),
+                Step::Document(_) => return None,
+            });
+            next = spot.parent;
+        }
+        None
+    }
+
+    /// The root of a document.
+    pub(crate) fn root_of(&self, document: &Document) -> Option<SpotId> {
+        let start = self.text.offset_of(document.here());
+        self.layout.ids().find(|id| {
+            self.layout.spot(*id).is_some_and(|spot| spot.style.is_none() && spot.value.start == start)
+        })
+    }
+}
+
+pub(crate) fn is_kind(document: &Document, kind: &str) -> bool {
+    document.value.get("kind").and_then(Value::as_str) == Some(kind)
+}

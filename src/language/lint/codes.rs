@@ -1,0 +1,35 @@
+//! The codes of what lint finds.
+
+use admit_policy::lint::CODES;
+
+/// Codes of what a server would refuse, or nobody can read, beside [`REFUSED`].
+pub(super) const ERRORS: [&str; 2] = ["not-yaml", "refused"];
+
+/// Codes of findings about files, with what they find.
+pub const OF_FILES: [(&str, &str); 3] = [
+    ("unreadable", "The file cannot be read."),
+    ("no-manifest", "The document is no manifest."),
+    ("unknown-code", "The comment silences nothing that there is."),
+];
+
+/// Codes of what a release would refuse, with what they find.
+pub const REFUSED: [(&str, &str); 3] = [
+    ("release-refused", "A release would not store this."),
+    ("release-too-costly", "A release would not store this for its cost."),
+    ("release-not-served", "A release does not know the kind."),
+];
+
+/// Codes of what a release would take, and not as it is written.
+pub const TAKEN: [(&str, &str); 2] = [
+    ("release-dropped", "A release takes this without the field."),
+    ("release-unchecked", "A release does not check the format."),
+];
+
+/// The codes of all that may be denied and silenced.
+///
+/// ```
+/// assert!(admit_language::lint::codes().any(|code| code == "unused-variable"));
+/// ```
+pub fn codes() -> impl Iterator<Item = &'static str> {
+    CODES.iter().chain(&OF_FILES).chain(&TAKEN).map(|(code, _)| *code)
+}

@@ -1,0 +1,207 @@
+//! What `admit lint` says of files, with the place of the very token: the command and editors say the same.
+//!
+//! ```text
+//! texts ──Reading──► documents, comments that silence ──lint──► Linted: findings where they stand, costs
+//! ```
+
+mod allowed;
+mod codes;
+mod token;
+
+use admit_policy::lint::{self, Finding, Report, Severity};
+use admit_policy::manifest::{self, Document, LoadError};
+use admit_policy::{LoadErrorKind, LoadOptions, Types};
+use serde_json::Value;
+
+use self::allowed::Allowed;
+pub use self::codes::{OF_FILES, REFUSED, TAKEN, codes};
+pub use self::token::Tokens;
+use crate::text::Texts;
+
+/// How to get over an [unknown kind](is_unknown_kind).
+pub const IGNORE_UNKNOWN: &str = "--ignore-unknown passes over objects of kinds that no policy uses";
+
+/// What was read.
+///
+/// ```
+/// use admit_language::lint::Reading;
+/// use admit_policy::{Documents, LoadOptions};
+///
+/// let policy = "
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicy
+/// metadata: {name: named}
+/// spec:
+///   matchConstraints:
+///     resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+///   validations:
+///   - expression: >-
+///       object.metadata.name
+///       != nam
+/// ";
+/// let mut reading = Reading::allowing(&["no-binding".to_owned()]);
+/// reading.file("policy.yaml", policy.to_owned(), true);
+/// assert!(!reading.is_empty());
+/// let linted = reading.lint(LoadOptions::default(), &Documents::default(), |_, _| {});
+/// let position = linted.report.findings[0].mistake.position;
+/// assert_eq!((position.line, position.column), (11, 10));
+/// ```
+#[derive(Debug)]
+pub struct Reading {
+    documents: Vec<Document>,
+    /// What is wrong with files.
+    findings: Vec<Finding>,
+    allowed: Allowed,
+    texts: Texts,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Linted {
+    /// What is told.
+    pub report: Report,
+    /// How much is silenced, and not in the report.
+    pub silenced: usize,
+    /// What was read, for whoever shows it.
+    pub texts: Texts,
+}
+
+impl Reading {
+    /// Nothing so far; findings of these codes are silenced everywhere.
+    ///
+    /// [`Reading`] has an example.
+    #[must_use]
+    pub fn allowing(codes: &[String]) -> Self {
+        Self {
+            documents: Vec::new(),
+            findings: Vec::new(),
+            allowed: Allowed::of(codes),
+            texts: Texts::default(),
+        }
+    }
+
+    /// Adds a file. Of one that was not `named`, but found in a folder, documents that are no manifests are passed over.
+    pub fn file(&mut self, name: &str, text: String, named: bool) {
+        match parse(name, &text) {
+            Ok(documents) => self.documents(name, text, documents, named),
+            Err(mistakes) => {
+                self.allowed.read(name, &text);
+                for mistake in mistakes {
+                    self.find("not-yaml", Severity::Error, mistake, "");
+                }
+                self.texts.insert(name.to_owned(), text);
+            }
+        }
+    }
+
+    /// Adds a file whose documents are read already.
+    pub fn documents(&mut self, name: &str, text: String, documents: Vec<Document>, named: bool) {
+        self.allowed.read(name, &text);
+        for document in documents {
+            self.document(document, named);
+        }
+        self.texts.insert(name.to_owned(), text);
+    }
+
+    /// Adds a document for the sake of others: bindings, policies and kinds are looked up in it.
+    pub fn beside(&mut self, document: Document) {
+        self.documents.push(document);
+    }
+
+    /// Values of charts, data of tests and the like lie in folders beside manifests.
+    fn document(&mut self, document: Document, named: bool) {
+        if named || !is_no_manifest(&document.value) {
+            self.documents.push(document);
+            return;
+        }
+        let mistake = document.mistake("is no manifest: it has neither `apiVersion` nor `kind`");
+        self.find("no-manifest", Severity::Note, mistake, "");
+    }
+
+    /// Adds a finding about a file.
+    pub fn find(&mut self, code: &'static str, severity: Severity, mistake: LoadError, help: &str) {
+        self.findings.push(Finding { code, severity, mistake, help: help.to_owned() });
+    }
+
+    /// Whether there is neither a document nor a finding.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.documents.is_empty() && self.findings.is_empty()
+    }
+
+    /// Checks all documents together; `also` may say more of them. Text that is no YAML is a finding like any other, so
+    /// that one bad file does not hide the rest.
+    pub fn lint(
+        self,
+        options: LoadOptions,
+        builtin: &dyn Types,
+        also: impl FnOnce(&[Document], &mut Report),
+    ) -> Linted {
+        let Self { documents, findings, mut allowed, texts } = self;
+        let mut report = lint::lint(&documents, options, builtin);
+        also(&documents, &mut report);
+        for finding in report.findings.iter_mut().filter(|finding| is_unknown_kind(&finding.mistake)) {
+            finding.help = IGNORE_UNKNOWN.to_owned();
+        }
+        let aside = findings.into_iter().chain(std::mem::take(&mut allowed.wrong));
+        report.findings.splice(0..0, aside).for_each(drop);
+        let silenced = allowed.take(&mut report.findings);
+        let mut tokens: Option<(std::sync::Arc<str>, Tokens<'_>)> = None;
+        for mistake in report.findings.iter_mut().map(|finding| &mut finding.mistake) {
+            let Some(text) = texts.get(&mistake.file) else { continue };
+            if tokens.as_ref().is_none_or(|(file, _)| *file != mistake.file) {
+                tokens = Some((mistake.file.clone(), Tokens::of(text)));
+            }
+            let found = tokens.as_ref().and_then(|(_, known)| known.token(mistake));
+            mistake.position = found.map_or(mistake.position, |range| text.position(range.start));
+        }
+        drop(tokens);
+        Linted { report, silenced, texts }
+    }
+}
+
+/// Whether the document is not a Kubernetes manifest at all.
+///
+/// ```
+/// assert!(admit_language::lint::is_no_manifest(&serde_json::json!({"replicas": 3})));
+/// ```
+#[must_use]
+pub fn is_no_manifest(document: &Value) -> bool {
+    document.get("apiVersion").is_none() && document.get("kind").is_none()
+}
+
+/// Whether the mistake is an object of a kind that no policy uses.
+///
+/// ```
+/// let documents = admit_policy::manifest::read("a.yaml", "{apiVersion: v1, kind: A, metadata: {name: a}}").unwrap();
+/// let mistakes = admit_policy::PolicySet::load(documents, admit_policy::LoadOptions::default()).unwrap_err();
+/// assert!(admit_language::lint::is_unknown_kind(&mistakes[0]));
+/// ```
+#[must_use]
+pub fn is_unknown_kind(mistake: &LoadError) -> bool {
+    mistake.message.ends_with(&LoadErrorKind::UnknownKind(String::new()).to_string())
+}
+
+/// The documents of a text, or what is wrong with it.
+///
+/// ```
+/// let mistakes = admit_language::lint::parse("a.yaml", "a: {{ .Values.a }}\nb: 'c\n").unwrap_err();
+/// assert!(mistakes[0].message.ends_with("templates are to be rendered first"));
+/// ```
+///
+/// # Errors
+/// The mistakes of the text, each with its place.
+pub fn parse(name: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
+    manifest::read(name, text).map_err(|mistakes| of_template(mistakes, text))
+}
+
+/// Says so where the text is a template. [`parse`] has an example.
+#[must_use]
+pub fn of_template(mut mistakes: Vec<LoadError>, text: &str) -> Vec<LoadError> {
+    if text.contains("{{")
+        && let Some(last) = mistakes.last_mut()
+    {
+        last.message.push_str("; templates are to be rendered first");
+    }
+    mistakes
+}

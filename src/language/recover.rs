@@ -1,0 +1,135 @@
+//! An expression that is being written, up to the cursor, closed so that it parses: brackets, conditions and entries that
+//! were begun get an end. What stands behind the cursor is not looked at, so that it may be anything.
+
+/// What the text ends in.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum End {
+    /// Between names and operators.
+    Open {
+        /// What makes an expression of the text, behind an operand.
+        closing: String,
+        /// Where the innermost bracket stands that is open.
+        bracket: Option<usize>,
+    },
+    /// In a text whose quote stands there.
+    Text(usize),
+    /// In a comment, or behind a bracket that was never opened.
+    Nowhere,
+}
+
+struct Level {
+    bracket: char,
+    at: usize,
+    /// `?` whose `:` has not been seen.
+    conditions: usize,
+    /// An entry of a map whose `:` has not been seen.
+    key: bool,
+}
+
+/// Where a text ends, and how it is closed.
+pub(crate) fn end(text: &str) -> End {
+    let mut levels: Vec<Level> = Vec::new();
+    let mut outer = 0_usize;
+    let mut chars = text.char_indices().peekable();
+    let mut last = ' ';
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\'' | '"' => {
+                let is_raw = matches!(last, 'r' | 'R');
+                let rest = text.get(at..).unwrap_or_default();
+                let triple = rest.starts_with("'''") || rest.starts_with("\"\"\"");
+                let Some(length) = text_length(rest, c, triple, is_raw) else { return End::Text(at) };
+                let behind = at.saturating_add(length);
+                while chars.next_if(|(next, _)| *next < behind).is_some() {}
+            }
+            '/' if text.get(at..).is_some_and(|rest| rest.starts_with("//")) => {
+                if !text.get(at..).is_some_and(|rest| rest.contains('\n')) {
+                    return End::Nowhere;
+                }
+                while chars.next_if(|(_, next)| *next != '\n').is_some() {}
+            }
+            '(' | '[' | '{' => levels.push(Level { bracket: c, at, conditions: 0, key: c == '{' }),
+            ')' | ']' | '}' => {
+                if levels.pop().is_none() {
+                    return End::Nowhere;
+                }
+            }
+            // `a.?b`, `a[?b]` and `{?a: b}` are no conditions.
+            '?' if matches!(last, '.' | '[' | '{') => {}
+            '?' => match levels.last_mut() {
+                Some(level) => level.conditions = level.conditions.saturating_add(1),
+                None => outer = outer.saturating_add(1),
+            },
+            ':' => match levels.last_mut() {
+                Some(level) if level.conditions > 0 => level.conditions = level.conditions.saturating_sub(1),
+                Some(level) => level.key = false,
+                None => outer = outer.saturating_sub(1),
+            },
+            ',' => {
+                if let Some(level) = levels.last_mut().filter(|level| level.bracket == '{') {
+                    level.key = true;
+                }
+            }
+            _ => {}
+        }
+        last = c;
+    }
+    let mut closing = String::new();
+    for level in levels.iter().rev() {
+        (0..level.conditions).for_each(|_| closing.push_str(" : null"));
+        if level.key {
+            closing.push_str(": null");
+        }
+        closing.push(match level.bracket {
+            '(' => ')',
+            '[' => ']',
+            _ => '}',
+        });
+    }
+    (0..outer).for_each(|_| closing.push_str(" : null"));
+    End::Open { closing, bracket: levels.last().map(|level| level.at) }
+}
+
+/// The bytes of the text in quotes with which `rest` begins; none where it is not closed.
+fn text_length(rest: &str, quote: char, triple: bool, is_raw: bool) -> Option<usize> {
+    let mark: String = std::iter::repeat_n(quote, if triple { 3 } else { 1 }).collect();
+    let mut escaped = false;
+    for (at, c) in rest.char_indices().filter(|(at, _)| *at >= mark.len()) {
+        if escaped {
+            escaped = false;
+        } else if c == '\\' && !is_raw {
+            escaped = true;
+        } else if rest.get(at..).is_some_and(|rest| rest.starts_with(&mark)) {
+            return Some(at.saturating_add(mark.len()));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{End, end};
+
+    fn open(closing: &str, bracket: Option<usize>) -> End {
+        End::Open { closing: closing.to_owned(), bracket }
+    }
+
+    #[test]
+    fn what_was_begun_is_closed() {
+        assert_eq!(end("self.a"), open("", None));
+        assert_eq!(end("self.all(x, x"), open(")", Some(8)));
+        assert_eq!(end("a ? b"), open(" : null", None));
+        assert_eq!(end("a ? b : c"), open("", None));
+        assert_eq!(end("f(a ? [b"), open("] : null)", Some(6)));
+        assert_eq!(end("a.?b[?c"), open("]", Some(4)));
+        assert_eq!(end("{'a'"), open(": null}", Some(0)));
+        assert_eq!(end("{'a': 1, b"), open(": null}", Some(0)));
+        assert_eq!(end("{'a': b"), open("}", Some(0)));
+        assert_eq!(end("a == 'b"), End::Text(5));
+        assert_eq!(end("a == '\\'"), End::Text(5));
+        assert_eq!(end("a == r'\\' && b"), open("", None));
+        assert_eq!(end("'''a'b''' + c"), open("", None));
+        assert_eq!(end("a // b"), End::Nowhere);
+        assert_eq!(end("a)"), End::Nowhere);
+    }
+}

@@ -1,0 +1,128 @@
+//! Which expression stands at a place, and what it may name.
+
+use std::ops::Range;
+
+use admit_apimachinery::yaml::{SpotId, Written};
+use admit_cel::{Env, Mode, Type};
+use admit_policy::crd::rules::{RuleEnv, decl_type};
+use admit_policy::manifest::Document;
+use admit_policy::{GroupVersionKind, Path, PolicyScope, Types, schema};
+use serde_json::Value;
+
+use crate::file::{File, Good};
+
+/// An expression.
+pub(crate) struct Site<'f> {
+    pub(crate) good: &'f Good,
+    pub(crate) document: &'f Document,
+    /// The root of the document.
+    pub(crate) root: SpotId,
+    /// The keys and numbers from there.
+    pub(crate) path: Vec<String>,
+    /// Its text, and where that stands now.
+    pub(crate) written: Written,
+    pub(crate) kind: Kind,
+}
+
+/// What an expression belongs to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Kind {
+    /// A rule of a schema, or its message; the steps to the node of the schema, and the number of the rule.
+    Rule { schema: Vec<String>, rule: usize },
+    /// A policy: how many of its variables are declared before, all where none is said; whether it makes a patch.
+    Policy { before: Option<usize>, patches: bool },
+}
+
+/// What an expression may name.
+pub(crate) struct Names {
+    pub(crate) env: Env,
+    /// What `object` is of.
+    pub(crate) object: Option<GroupVersionKind>,
+    pub(crate) params: Option<GroupVersionKind>,
+}
+
+impl<'f> Site<'f> {
+    /// The expression at a byte of the file, and the byte of the expression.
+    pub(crate) fn at(file: &'f File, offset: usize) -> Option<(Self, usize)> {
+        let good = file.good.as_ref()?;
+        let id = good.layout.at(file.before(offset)?)?;
+        let spot = good.layout.spot(id)?;
+        let value = file.now(&spot.value, offset)?;
+        let site = Self::of(good, id, &value, file.text.as_str())?;
+        let offset = site.written.offset(offset);
+        Some((site, offset))
+    }
+
+    /// The expression that a value is, which stands at `value` in `text`.
+    pub(crate) fn of(good: &'f Good, id: SpotId, value: &Range<usize>, text: &str) -> Option<Self> {
+        let style = good.layout.spot(id)?.style?;
+        let (document, root, path) = good.document_of(id)?;
+        let kind = kind(document, &path)?;
+        let written = Written::of(text, value.clone(), style);
+        Some(Self { good, document, root, path, written, kind })
+    }
+
+    /// What it may name. Of several kinds that a policy matches, `object` is of the first whose type is known.
+    pub(crate) fn names(&self, types: &dyn Types) -> Option<Names> {
+        match &self.kind {
+            Kind::Rule { schema, rule } => {
+                let node = raw(&self.document.value, schema)?;
+                let schema = schema::parse(node, &Path::Nil).ok()?;
+                let is_root = self.path.iter().skip_while(|step| *step != "openAPIV3Schema").nth(1)
+                    == Some(&"x-kubernetes-validations".to_owned());
+                let decl = decl_type(&schema, is_root || schema.embedded_resource)?;
+                let env = RuleEnv::new(&decl).env(schema.rules.get(*rule)?, Mode::New);
+                Some(Names { env, object: None, params: None })
+            }
+            Kind::Policy { before, patches } => {
+                let scope = PolicyScope::of(&self.document.value, *before, types);
+                let typed = |(kind, ty): &(GroupVersionKind, Option<Type>)| Some((kind.clone(), ty.clone()?));
+                let object = scope.kinds().iter().find_map(typed);
+                let env = scope.env(object.as_ref().map(|(_, ty)| ty), *patches);
+                let params = scope.param_kind().cloned();
+                Some(Names { env, object: object.map(|(kind, _)| kind), params })
+            }
+        }
+    }
+}
+
+/// What is reached by keys and numbers.
+pub(crate) fn raw<'v>(value: &'v Value, steps: &[String]) -> Option<&'v Value> {
+    steps.iter().try_fold(value, |value, step| match value {
+        Value::Object(map) => map.get(step),
+        Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
+/// What the value is an expression of, if it is one.
+fn kind(document: &Document, path: &[String]) -> Option<Kind> {
+    let steps: Vec<&str> = path.iter().map(String::as_str).collect();
+    let number = |step: &str| step.parse::<usize>().ok();
+    match document.value.get("kind").and_then(Value::as_str)? {
+        "CustomResourceDefinition" => match steps.as_slice() {
+            [schema @ .., "x-kubernetes-validations", rule, "rule" | "messageExpression"]
+                if schema.contains(&"openAPIV3Schema") =>
+            {
+                let schema = schema.iter().map(|step| (*step).to_owned()).collect();
+                Some(Kind::Rule { schema, rule: number(rule)? })
+            }
+            _ => None,
+        },
+        "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => match steps.as_slice() {
+            ["spec", "variables", index, "expression"] => {
+                Some(Kind::Policy { before: Some(number(index)?), patches: false })
+            }
+            ["spec", "validations", _, "expression" | "messageExpression"]
+            | ["spec", "matchConditions", _, "expression"]
+            | ["spec", "auditAnnotations", _, "valueExpression"] => {
+                Some(Kind::Policy { before: None, patches: false })
+            }
+            ["spec", "mutations", _, "applyConfiguration" | "jsonPatch", "expression"] => {
+                Some(Kind::Policy { before: None, patches: true })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,338 @@
+//! All files that an editor has open or that lie in its folder, and the answers about them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use admit_cel::Type;
+use admit_policy::lint::Severity;
+use admit_policy::manifest::{Document, LoadError};
+use admit_policy::suite::Suite;
+use admit_policy::suite::crd::CrdSuite;
+use admit_policy::{Documents, GroupVersionKind, GroupVersionResource, LoadOptions, Types};
+use serde_json::Value;
+
+use crate::complete::{Item, complete};
+use crate::file::{File, Good, is_kind};
+use crate::hover::hover;
+use crate::lint::{Reading, Tokens};
+use crate::navigate::{self, RenameError};
+use crate::origin::{Files, Origins};
+use crate::site::{Names, Site};
+use crate::text::{Encoding, Place, Text};
+
+/// Files by their names, and what is known of kinds.
+///
+/// ```
+/// use admit_language::{Encoding, ItemKind, Place, Workspace};
+/// use admit_policy::{Documents, LoadOptions};
+///
+/// let definition = "
+/// apiVersion: apiextensions.k8s.io/v1
+/// kind: CustomResourceDefinition
+/// metadata: {name: shops.example.com}
+/// spec:
+///   group: example.com
+///   scope: Namespaced
+///   names: {plural: shops, kind: Shop}
+///   versions:
+///   - name: v1
+///     served: true
+///     storage: true
+///     schema:
+///       openAPIV3Schema:
+///         type: object
+///         properties:
+///           size: {type: integer, description: How large it is.}
+///         x-kubernetes-validations:
+///         - rule: self.size > lest
+/// ";
+/// let mut workspace = Workspace::new(Box::new(Documents::default()), LoadOptions::default(), Encoding::Utf16);
+/// workspace.open("shop.yaml", definition.to_owned());
+/// let at = |character| Place { line: 18, character };
+///
+/// let mistakes = workspace.check("shop.yaml");
+/// assert_eq!((mistakes[0].code, mistakes[0].range.clone()), ("refused", at(28)..at(32)));
+/// let told = workspace.hover("shop.yaml", at(23)).unwrap();
+/// assert!(told.text.contains("self.size: int") && told.text.contains("How large it is."));
+/// workspace.edit("shop.yaml", at(22)..at(32), "", );
+/// let (range, items) = workspace.complete("shop.yaml", at(22)).unwrap();
+/// assert!(range == (at(22)..at(22)) && items[0].label == "size" && items[0].kind == ItemKind::Field);
+/// workspace.edit("shop.yaml", at(22)..at(22), "size > 1");
+/// assert_eq!(workspace.definition("shop.yaml", at(23)).unwrap().range.start, Place { line: 16, character: 10 });
+/// assert!(workspace.rename("shop.yaml", at(23), "width").is_err(), "fields belong to the definition");
+/// assert!(workspace.text("shop.yaml").is_some() && workspace.files().eq(["shop.yaml"]));
+/// workspace.close("shop.yaml");
+/// ```
+pub struct Workspace {
+    files: BTreeMap<String, File>,
+    builtin: Box<dyn Types>,
+    options: LoadOptions,
+    encoding: Encoding,
+}
+
+/// A mistake, or a part without effect.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Mistake {
+    /// What it is about.
+    pub range: Range<Place>,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Which kind of finding.
+    pub code: &'static str,
+    /// What is wrong; may have further lines.
+    pub message: String,
+    /// What to do; may be empty.
+    pub help: String,
+}
+
+/// What is told of a place.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Hover {
+    /// What it is about.
+    pub range: Range<Place>,
+    /// Markdown.
+    pub text: String,
+}
+
+/// A part of a file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Location {
+    /// The name of the file.
+    pub file: String,
+    /// The part.
+    pub range: Range<Place>,
+}
+
+/// A part of a file, and what is to stand there.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Edit {
+    /// The part.
+    pub range: Range<Place>,
+    /// What is to stand there.
+    pub text: String,
+}
+
+impl fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workspace").field("files", &self.files.keys()).finish_non_exhaustive()
+    }
+}
+
+impl Workspace {
+    /// Without files. `builtin` knows the types of built-in kinds.
+    ///
+    /// [`Workspace`] has an example of all of it.
+    #[must_use]
+    pub fn new(builtin: Box<dyn Types>, options: LoadOptions, encoding: Encoding) -> Self {
+        Self { files: BTreeMap::new(), builtin, options, encoding }
+    }
+
+    /// Adds a file, or replaces its text.
+    pub fn open(&mut self, name: &str, text: String) {
+        let text = Text::new(text);
+        match self.files.get_mut(name) {
+            Some(file) => file.set(name, text),
+            None => {
+                self.files.insert(name.to_owned(), File::new(name, text));
+            }
+        }
+    }
+
+    /// Changes a part of a file; nothing where it is not known.
+    pub fn edit(&mut self, name: &str, range: Range<Place>, new: &str) {
+        self.change(name, [(Some(range), new)]);
+    }
+
+    /// Makes several changes, one after the other; one without a range replaces all of the text.
+    pub fn change<'n>(&mut self, name: &str, changes: impl IntoIterator<Item = (Option<Range<Place>>, &'n str)>) {
+        let encoding = self.encoding;
+        if let Some(file) = self.files.get_mut(name) {
+            let mut text = std::mem::take(&mut file.text);
+            for (range, new) in changes {
+                match range {
+                    Some(range) => text.edit(range, new, encoding),
+                    None => text = Text::new(new.to_owned()),
+                }
+            }
+            file.set(name, text);
+        }
+    }
+
+    /// Forgets a file.
+    pub fn close(&mut self, name: &str) {
+        self.files.remove(name);
+    }
+
+    /// The names of the files, in order.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// The text of a file.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.files.get(name).map(|file| file.text.as_str())
+    }
+
+    /// What `admit lint` says of a file, and what is wrong with its suites. Policies, bindings and definitions of other
+    /// files are known.
+    pub fn check(&mut self, name: &str) -> Vec<Mistake> {
+        let Some(file) = self.files.get(name) else { return Vec::new() };
+        let text = file.text.as_str().to_owned();
+        let mut reading = Reading::allowing(&[]);
+        let mut suites = Vec::new();
+        match file.good.as_ref().filter(|_| file.is_good()) {
+            Some(good) => {
+                suites.extend(good.documents.iter().filter_map(suite_mistake));
+                self.beside(name, good, &mut reading);
+                reading.documents(name, text, good.documents.clone(), true);
+            }
+            None => reading.file(name, text, true),
+        }
+        let linted = reading.lint(self.options, self.builtin.as_ref(), |_, _| {});
+        let tokens = Tokens::of(&file.text);
+        let range = |bytes: Range<usize>| self.places(&file.text, bytes);
+        let own = linted.report.findings.into_iter().filter(|finding| *finding.mistake.file == *name);
+        let mut mistakes: Vec<Mistake> = own
+            .map(|finding| Mistake {
+                range: range(tokens.told(&finding.mistake)),
+                severity: finding.severity,
+                code: finding.code,
+                message: finding.mistake.message,
+                help: finding.help,
+            })
+            .collect();
+        mistakes.extend(suites.into_iter().map(|mistake| Mistake {
+            range: range(tokens.range(&mistake)),
+            severity: Severity::Error,
+            code: "suite",
+            message: mistake.message,
+            help: String::new(),
+        }));
+        let costs = linted.report.costs.into_iter().filter(|cost| *cost.file == *name).collect();
+        if let Some(file) = self.files.get_mut(name) {
+            file.costs = costs;
+        }
+        mistakes
+    }
+
+    /// Adds what other files have that the documents of one may be about.
+    fn beside(&self, name: &str, good: &Good, reading: &mut Reading) {
+        let is_policy = |document: &&Document| {
+            let kind = document.value.get("kind").and_then(Value::as_str).unwrap_or_default();
+            kind.ends_with("AdmissionPolicy") || kind.ends_with("AdmissionPolicyBinding")
+        };
+        if !good.documents.iter().any(|document| is_policy(&document)) {
+            return;
+        }
+        let text = good.text.as_str();
+        for (_, other) in self.goods().into_iter().filter(|(other, _)| *other != name) {
+            for document in &other.documents {
+                let group = document.value.pointer("/spec/group").and_then(Value::as_str);
+                let is_meant = group.is_some_and(|group| text.contains(group));
+                if is_policy(&document) || is_kind(document, "CustomResourceDefinition") && is_meant {
+                    reading.beside(document.clone());
+                }
+            }
+        }
+    }
+
+    /// What is told of a place.
+    #[must_use]
+    pub fn hover(&self, name: &str, place: Place) -> Option<Hover> {
+        self.asked(name, place, |file, origins, offset| {
+            let (range, text) = hover(origins, &file.costs, offset)?;
+            Some(Hover { range: self.places(&file.text, origins.site.written.range(range)), text })
+        })
+    }
+
+    /// What may be written at a place, and the part that it replaces.
+    #[must_use]
+    pub fn complete(&self, name: &str, place: Place) -> Option<(Range<Place>, Vec<Item>)> {
+        self.asked(name, place, |file, origins, offset| {
+            let (range, items) = complete(origins, offset)?;
+            Some((self.places(&file.text, origins.site.written.range(range)), items))
+        })
+    }
+
+    /// Where the name is defined that stands at a place.
+    #[must_use]
+    pub fn definition(&self, name: &str, place: Place) -> Option<Location> {
+        self.asked(name, place, |_, origins, offset| {
+            let (file, good, range) = navigate::definition(origins, offset)?;
+            Some(Location { file: file.to_owned(), range: self.places(&good.text, range) })
+        })
+    }
+
+    /// What is to be changed so that the variable of a policy that stands at a place is called otherwise.
+    ///
+    /// # Errors
+    /// When none stands there, or the name cannot be.
+    pub fn rename(&self, name: &str, place: Place, new: &str) -> Result<Vec<Edit>, RenameError> {
+        let file = self.files.get(name).ok_or(RenameError::NoVariable)?;
+        let ranges = navigate::rename(file, file.text.offset(place, self.encoding), new)?;
+        let edit = |range| Edit { range: self.places(&file.text, range), text: new.to_owned() };
+        Ok(ranges.into_iter().map(edit).collect())
+    }
+
+    fn asked<'f, T>(
+        &'f self,
+        name: &str,
+        place: Place,
+        answer: impl FnOnce(&'f File, &Origins<'_, 'f>, usize) -> Option<T>,
+    ) -> Option<T> {
+        let (name, file) = self.files.get_key_value(name)?;
+        let (site, offset) = Site::at(file, file.text.offset(place, self.encoding))?;
+        let names: Names = site.names(&self.known())?;
+        let files: Files<'f> = self.goods();
+        answer(file, &Origins { site: &site, file: name, names: &names, files: &files }, offset)
+    }
+
+    fn goods(&self) -> Files<'_> {
+        self.files.iter().filter_map(|(name, file)| Some((name.as_str(), file.good.as_ref()?))).collect()
+    }
+
+    fn known(&self) -> Known<'_> {
+        let mut defined = Documents::default();
+        for (_, good) in self.goods() {
+            good.definitions().iter().for_each(|crd| defined.insert_crd(Arc::clone(crd)));
+        }
+        Known { defined, builtin: self.builtin.as_ref() }
+    }
+
+    fn places(&self, text: &Text, range: Range<usize>) -> Range<Place> {
+        text.place(range.start, self.encoding)..text.place(range.end, self.encoding)
+    }
+}
+
+/// Definitions of the files, then the kinds that are built in.
+struct Known<'k> {
+    defined: Documents,
+    builtin: &'k dyn Types,
+}
+
+impl Types for Known<'_> {
+    fn kinds(&self, resource: &GroupVersionResource) -> Vec<GroupVersionKind> {
+        let defined = self.defined.kinds(resource);
+        if defined.is_empty() { self.builtin.kinds(resource) } else { defined }
+    }
+
+    fn type_of(&self, kind: &GroupVersionKind) -> Option<Type> {
+        self.defined.type_of(kind).or_else(|| self.builtin.type_of(kind))
+    }
+}
+
+/// What is wrong with the shape of a suite.
+fn suite_mistake(document: &Document) -> Option<LoadError> {
+    let error = if Suite::is(&document.value) {
+        Suite::decode(&document.value).err()?
+    } else if CrdSuite::is(&document.value) {
+        CrdSuite::decode(&document.value).err()?
+    } else {
+        return None;
+    };
+    let field = error.path().to_owned();
+    Some(LoadError { position: document.position(&field), field, ..document.mistake(error.to_string()) })
+}
