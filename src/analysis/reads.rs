@@ -38,8 +38,6 @@ pub(crate) struct Reads {
     pub(crate) user: bool,
     /// Separators of `split`.
     pub(crate) separators: BTreeSet<String>,
-    /// Whether more than equality, membership and logic is done to values: then they count beyond being equal.
-    pub(crate) computes: bool,
 }
 
 impl Reads {
@@ -107,24 +105,6 @@ pub(crate) fn with_outcomes(ast: &Ast, names: &Names) -> (Reads, Vec<Value>) {
     let found = walk.value(ast, ast.root(), &mut Vec::new());
     walk.consume(&found);
     (walk.reads, found.constants)
-}
-
-/// The parts of the expression that all have to hold, as texts with what they look at.
-pub(crate) fn conjuncts(ast: &Ast, text: &str, names: &Names) -> Vec<(String, Reads)> {
-    let (mut parts, mut open) = (Vec::new(), vec![ast.root()]);
-    while let Some(id) = open.pop() {
-        if let Expr::Call { function, target: None, args } = ast.expr(id)
-            && &**function == "_&&_"
-        {
-            open.extend(args.iter().copied());
-            continue;
-        }
-        let mut walk = Walk { names, reads: Reads::default(), depth: 0 };
-        let found = walk.value(ast, id, &mut Vec::new());
-        walk.consume(&found);
-        parts.push((ast.span(id).of(text).to_owned(), walk.reads));
-    }
-    parts
 }
 
 /// What a value may be: something that stands in one of the places, or one of the constants.

@@ -114,7 +114,8 @@ impl Good {
     /// The definitions among the documents that a server would take.
     pub(crate) fn definitions(&self) -> &[Arc<CompiledCrd>] {
         self.definitions.get_or_init(|| {
-            let of_crds = self.documents.iter().filter(|document| is_kind(document, "CustomResourceDefinition"));
+            let of_crds =
+                self.documents.iter().filter(|document| is_kind(document, "CustomResourceDefinition"));
             of_crds.filter_map(|document| CompiledCrd::compile(&document.value).ok().map(Arc::new)).collect()
         })
     }

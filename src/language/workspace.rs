@@ -146,7 +146,11 @@ impl Workspace {
     }
 
     /// Makes several changes, one after the other; one without a range replaces all of the text.
-    pub fn change<'n>(&mut self, name: &str, changes: impl IntoIterator<Item = (Option<Range<Place>>, &'n str)>) {
+    pub fn change<'n>(
+        &mut self,
+        name: &str,
+        changes: impl IntoIterator<Item = (Option<Range<Place>>, &'n str)>,
+    ) {
         let encoding = self.encoding;
         if let Some(file) = self.files.get_mut(name) {
             let mut text = std::mem::take(&mut file.text);

@@ -102,8 +102,8 @@ pub use self::set::catalogue::{Catalogue, FieldShape, FieldType, ServedKind, Sha
 pub use self::set::known::KnownKinds;
 pub use self::vap::{
     Binding, ConditionsError, ExpressionError, FailurePolicy, MatchConditions, Missed, Mutated,
-    MutatingPolicy, NotFoundAction, OutOfBudget, ParamRef, ParamSelector, Policy, PolicyScope, Reinvocation, Schemas,
-    TypeWarning, Types, Unmade,
+    MutatingPolicy, NotFoundAction, OutOfBudget, ParamRef, ParamSelector, Policy, PolicyScope, Reinvocation,
+    Schemas, TypeWarning, Types, Unmade,
 };
 
 pub use self::exception::PolicyException;
