@@ -84,10 +84,9 @@ impl Given {
 fn creation(mut object: Value, known: &Documents) -> Ask {
     let kind = GroupVersionKind::of(&object);
     let is_namespaced = is_namespaced(&kind, known);
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        if is_namespaced {
-            metadata.entry("namespace").or_insert_with(|| json!("default"));
-        }
+    if let (Some(metadata), true) = (object.get_mut("metadata").and_then(Value::as_object_mut), is_namespaced)
+    {
+        metadata.entry("namespace").or_insert_with(|| json!("default"));
     }
     Ask::creation(object, resource(&kind, known))
 }
