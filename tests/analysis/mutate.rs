@@ -87,7 +87,6 @@ fn told(expression: &str) -> Vec<(Operator, String)> {
 fn changes_of_known_rules_are_those_that_a_hand_counts() {
     use Operator::{Clause, Comparison, Constant, Logic, Negation, Presence, Quantifier};
     let cases: &[(&str, &[(Operator, &str)])] = &[
-        ("a == b", &[(Clause, "true"), (Comparison, "a != b")]),
         (
             "a < 3",
             &[
@@ -99,7 +98,6 @@ fn changes_of_known_rules_are_those_that_a_hand_counts() {
             ],
         ),
         ("a", &[(Negation, "!a"), (Clause, "true")]),
-        ("!a", &[(Negation, "a"), (Clause, "true")]),
         // Each side may be left out, and is negated.
         (
             "a && b",
@@ -146,8 +144,7 @@ fn changes_of_known_rules_are_those_that_a_hand_counts() {
                 (Negation, "!c"),
             ],
         ),
-        // Texts are no numbers, and nothing is known to be above the greatest.
-        ("a == 'x'", &[(Clause, "true"), (Comparison, "a != \"x\"")]),
+        // Nothing is known to be above the greatest number.
         (
             "a == 9223372036854775807",
             &[(Clause, "true"), (Comparison, "a != 9223372036854775807"), (Constant, "9223372036854775806")],

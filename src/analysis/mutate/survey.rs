@@ -122,16 +122,20 @@ impl Survey<'_> {
             let why = "no request beside those of the cases tells; what is matched is not proved";
             return Ok(Settled::Undecided(vec![why.to_owned()]));
         }
-        let mut solver = solver;
+        let (mut solver, mut own) = (solver, None);
         // Other rules deny what they deny beside either: what is the same without them is the same, and sooner known.
         if let (Some(left), Some(right)) = (alone(self.trial.document, mutant), alone(&changed, mutant)) {
             let solver = solver.as_mut().map(|solver| &mut **solver as &mut dyn Solver);
             match self.proved((&left, &right), (mutant, &changed), solver, over)? {
-                Settled::Undecided(_) => {}
+                // What is not followed of the rule itself is what its author wants to know.
+                Settled::Undecided(why) => own = Some(Settled::Undecided(why)),
                 known => return Ok(known),
             }
         }
-        self.proved((self.trial.document, &changed), (mutant, &changed), solver, over)
+        match self.proved((self.trial.document, &changed), (mutant, &changed), solver, over)? {
+            Settled::Undecided(why) => Ok(own.unwrap_or(Settled::Undecided(why))),
+            known => Ok(known),
+        }
     }
 
     /// A case beside those that there are.
@@ -209,7 +213,13 @@ impl Survey<'_> {
                 },
             }
         }
-        open.dedup();
+        let mut told: Vec<String> = Vec::new();
+        for why in open {
+            if !told.contains(&why) {
+                told.push(why);
+            }
+        }
+        let open = told;
         Ok(if open.is_empty() { Settled::Equivalent } else { Settled::Undecided(open) })
     }
 

@@ -1,7 +1,7 @@
 //! Judges every change of what suites test: by their cases, and what these do not see by who looks for a case that would.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use admit_analysis::mutate::{Cases, Fate, Mutant, Settled, Survey, Trial, mutants};
@@ -94,10 +94,14 @@ impl Judging<'_> {
         groups: &'m [Group<'m>],
         texts: &mut HashMap<String, String>,
     ) -> Result<Vec<Subject<'m>>, Fault> {
-        let mut known: BTreeMap<(&str, usize), (&'m Document, Vec<&'m Group<'m>>)> = BTreeMap::new();
+        let mut known: BTreeMap<(PathBuf, usize), (&'m Document, Vec<&'m Group<'m>>)> = BTreeMap::new();
         for group in groups {
             for document in group.documents.iter().copied() {
-                let place = (&*document.file, document.here().line);
+                // Suites may name one file in several ways.
+                let path = Path::new(&*document.file);
+                let path =
+                    std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| load::normal(&path));
+                let place = (path, document.here().line);
                 known.entry(place).or_insert((document, Vec::new())).1.push(group);
             }
         }
