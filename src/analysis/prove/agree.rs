@@ -6,8 +6,8 @@ use serde_json::Value as Json;
 
 use super::Undecided;
 use super::document::{Form, NodeId, World};
-use super::roots::{root, same_identity};
 use super::placed::Objects;
+use super::roots::{root, same_identity};
 use super::rules;
 use super::side::{Side, Subject};
 use super::term::Term;

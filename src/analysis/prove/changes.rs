@@ -61,7 +61,8 @@ impl<'p> Pair<'p> {
             return false;
         }
         let is_keyed = new.list_type == Some(ListType::Map);
-        let was_keyed = |old: &Schema| old.list_type == new.list_type && old.list_map_keys == new.list_map_keys;
+        let was_keyed =
+            |old: &Schema| old.list_type == new.list_type && old.list_map_keys == new.list_map_keys;
         if is_keyed && !old.is_some_and(was_keyed) {
             return false;
         }
@@ -231,7 +232,8 @@ impl Judge<'_, '_> {
         let is_scalar =
             matches!(form, Form::Bool(_) | Form::Int(_) | Form::Text(_) | Form::IntOrText { .. } | Form::Any);
         for (keyword, checks) in differing(&new.checks, old, is_scalar) {
-            let alone = Schema { schema_type: new.schema_type.clone(), checks: checks.into(), ..Schema::default() };
+            let alone =
+                Schema { schema_type: new.schema_type.clone(), checks: checks.into(), ..Schema::default() };
             if matches!(form, Form::Any) {
                 self.guess(place, keyword, here, "bounds of what is not followed".to_owned());
                 continue;

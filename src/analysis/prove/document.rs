@@ -213,13 +213,7 @@ impl<'s> World<'s> {
         }
     }
 
-    pub(super) fn below(
-        &mut self,
-        schema: &'s Schema,
-        above: Term,
-        present: Term,
-        is_valid: bool,
-    ) -> NodeId {
+    pub(super) fn below(&mut self, schema: &'s Schema, above: Term, present: Term, is_valid: bool) -> NodeId {
         let members = &schema.checks.enumeration;
         let may_be_null =
             schema.nullable && (members.iter().next().is_none() || members.iter().any(Value::is_null));

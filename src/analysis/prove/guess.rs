@@ -105,7 +105,7 @@ impl Evaluator<'_, '_, '_> {
                 }
                 Vec::new()
             }
-            Expr::List { elements, .. } => elements.iter().copied().collect(),
+            Expr::List { elements, .. } => elements.to_vec(),
             Expr::Comprehension(fold) => vec![fold.range, fold.condition, fold.step, fold.result],
             Expr::Literal(_) | Expr::Map(_) | Expr::Struct { .. } => Vec::new(),
         };
@@ -141,14 +141,22 @@ impl Evaluator<'_, '_, '_> {
         Some(text)
     }
 
-    fn write(&self, id: ExprId, depth: usize, text: &mut String, names: &mut BTreeSet<Box<str>>) -> Option<()> {
+    fn write(
+        &self,
+        id: ExprId,
+        depth: usize,
+        text: &mut String,
+        names: &mut BTreeSet<Box<str>>,
+    ) -> Option<()> {
         let depth = depth.checked_sub(1)?;
         text.push('(');
         let mut parts: Vec<ExprId> = Vec::new();
         match self.ast.expr(id) {
             Expr::Literal(literal) => text.push_str(&format!("{literal:?}")),
             // Variables of policies are not told apart here.
-            Expr::Ident(name) if matches!(&**name, "variables" | "request" | "params" | "authorizer") => return None,
+            Expr::Ident(name) if matches!(&**name, "variables" | "request" | "params" | "authorizer") => {
+                return None;
+            }
             Expr::Ident(name) => {
                 text.push_str(name);
                 names.insert(name.clone());
@@ -187,6 +195,8 @@ impl Evaluator<'_, '_, '_> {
 
 /// Whether a function fails if one of its arguments does.
 fn is_strict(function: &str) -> bool {
-    let is_optional = function.contains('?') || function.starts_with("optional") || matches!(function, "or" | "orValue");
-    !is_optional && !matches!(function, "_&&_" | "_||_" | "@not_strictly_false" | "hasValue" | "value" | "_!=_")
+    let is_optional =
+        function.contains('?') || function.starts_with("optional") || matches!(function, "or" | "orValue");
+    !is_optional
+        && !matches!(function, "_&&_" | "_||_" | "@not_strictly_false" | "hasValue" | "value" | "_!=_")
 }

@@ -26,8 +26,26 @@ pub(super) struct Guesses {
 
 /// Texts that functions on texts tell apart: addresses, names, numbers, times, paths.
 const USUAL: [&str; 20] = [
-    "", "a", "A", "-", "0", "1", "-1", "a.b", "a/b", "a:1", "a@a", "a b", "10.0.0.1", "::1", "10.0.0.0/8", "http://a", "1s", "1h",
-    "2000-01-01T00:00:00Z", "YWFh",
+    "",
+    "a",
+    "A",
+    "-",
+    "0",
+    "1",
+    "-1",
+    "a.b",
+    "a/b",
+    "a:1",
+    "a@a",
+    "a b",
+    "10.0.0.1",
+    "::1",
+    "10.0.0.0/8",
+    "http://a",
+    "1s",
+    "1h",
+    "2000-01-01T00:00:00Z",
+    "YWFh",
 ];
 /// Texts that are tried.
 const MOST_TEXTS: usize = 60;

@@ -129,7 +129,8 @@ impl<'s> World<'s> {
                 };
                 if let Some(child) = child {
                     let child_node = self.node(child)?.clone();
-                    let present = child_node.written.map_or(child_node.present, |(was_written, _)| was_written);
+                    let present =
+                        child_node.written.map_or(child_node.present, |(was_written, _)| was_written);
                     let there = self.there(when, present, child_node.null, schema);
                     found.push((there, Origin::Node(child)));
                 }
@@ -239,7 +240,9 @@ impl<'s> World<'s> {
         let wrong = self.terms.or(&wrong);
         self.mismatches.insert(id, wrong);
         Ok(match wanted {
-            Wanted::Bool | Wanted::Int | Wanted::Text | Wanted::IntOrText => self.made_scalar(wanted, &pieces),
+            Wanted::Bool | Wanted::Int | Wanted::Text | Wanted::IntOrText => {
+                self.made_scalar(wanted, &pieces)
+            }
             Wanted::Object => Form::Object(BTreeMap::new()),
             Wanted::List => self.made_list(schema, here, &pieces, id)?,
             Wanted::Map => self.made_map(schema, here, &pieces, id)?,
@@ -373,7 +376,8 @@ impl<'s> World<'s> {
         for column in columns {
             items.push(self.made(item_schema, here, column.into(), is_valid)?);
         }
-        let present = items.iter().map(|item| Ok(self.node(*item)?.present)).collect::<Result<Vec<_>, _>>()?;
+        let present =
+            items.iter().map(|item| Ok(self.node(*item)?.present)).collect::<Result<Vec<_>, _>>()?;
         let length = self.count(present);
         if is_valid && let Some(Ok(distinct)) = self.distinct(schema, &items)? {
             self.assume(here, distinct);
@@ -398,7 +402,11 @@ impl<'s> World<'s> {
                 From::Form(Form::Map { entries, .. }, ..) => {
                     for (key, entry) in entries {
                         let (present, null) = (self.node(*entry)?.present, self.node(*entry)?.null);
-                        found.push((self.there(when, present, null, entry_schema), *key, Origin::Node(*entry)));
+                        found.push((
+                            self.there(when, present, null, entry_schema),
+                            *key,
+                            Origin::Node(*entry),
+                        ));
                     }
                 }
                 From::Form(Form::Object(_), object_schema, node) => {
@@ -414,7 +422,9 @@ impl<'s> World<'s> {
                     }
                 }
                 From::Json(Json::Object(map)) => {
-                    for (name, value) in map.iter().filter(|(_, value)| entry_schema.nullable || !value.is_null()) {
+                    for (name, value) in
+                        map.iter().filter(|(_, value)| entry_schema.nullable || !value.is_null())
+                    {
                         found.push((when, self.constant(name)?, Origin::Json(value)));
                     }
                 }

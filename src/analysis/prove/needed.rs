@@ -47,7 +47,9 @@ impl World<'_> {
         }
         let variables = self.terms.variables_of(roots);
         let mut script = String::from("(push 1)\n");
-        for (variable, sample, _) in self.own_texts.iter().filter(|(variable, ..)| variables.contains(variable)) {
+        for (variable, sample, _) in
+            self.own_texts.iter().filter(|(variable, ..)| variables.contains(variable))
+        {
             let _ = writeln!(script, "(assert (= {} {}))", self.terms.name(*variable), written_text(sample));
         }
         script + &self.terms.asked(roots) + "(pop 1)\n"
@@ -55,9 +57,9 @@ impl World<'_> {
 
     /// Whether an assumption is about more than one text and whether it is there.
     fn says_more(&self, variable: Term, variables: &[Term]) -> bool {
-        variables.iter().any(|other| {
-            *other != variable && (self.terms.is_text(*other) || self.terms.is_int(*other))
-        })
+        variables
+            .iter()
+            .any(|other| *other != variable && (self.terms.is_text(*other) || self.terms.is_int(*other)))
     }
 }
 

@@ -167,7 +167,8 @@ impl<'a> Inquiry<'a> {
         let (Rules::Definition(left), Rules::Definition(right)) = (&self.left.rules, &right.rules) else {
             return None;
         };
-        let looks_back = rules::looks_back(&self.left.rules) || self.right.is_none_or(|right| rules::looks_back(&right.rules));
+        let looks_back = rules::looks_back(&self.left.rules)
+            || self.right.is_none_or(|right| rules::looks_back(&right.rules));
         if looks_back || !self.question.compares() {
             return None;
         }

@@ -73,7 +73,12 @@ pub(super) struct Question<'s> {
 }
 
 impl<'s> Question<'s> {
-    pub(super) fn new(mut world: World<'s>, old: &'s Seen, new: &'s Seen, step: Step) -> Result<Self, Undecided> {
+    pub(super) fn new(
+        mut world: World<'s>,
+        old: &'s Seen,
+        new: &'s Seen,
+        step: Step,
+    ) -> Result<Self, Undecided> {
         world.tells_defaults = step == Step::Create;
         world.guesses.are_allowed = true;
         let stored = root(&mut world, &old.typed)?;
@@ -103,10 +108,8 @@ impl<'s> Question<'s> {
         let old_object = (step != Step::Create).then_some(before);
         let objects = Objects { new: written, old: old_object };
         let changed = (step == Step::Status).then_some("status");
-        let compared =
-            Before { schema: &old.rules, forgives: step != Step::Create, changed };
-        let asked =
-            Asked { schema: &new.rules, place: &new.place, objects, side: 1, before: Some(compared) };
+        let compared = Before { schema: &old.rules, forgives: step != Step::Create, changed };
+        let asked = Asked { schema: &new.rules, place: &new.place, objects, side: 1, before: Some(compared) };
         add_rules(&mut world, &asked, &mut changes)?;
         let mut left_out = BTreeSet::new();
         if !changes.is_empty() {
@@ -137,7 +140,9 @@ impl<'s> Question<'s> {
     ) -> Report {
         let mut report = Report::default();
         if !same_paths {
-            report.undecided.push(undecided("paths of the scale subresource that differ").of(1, "spec.versions"));
+            report
+                .undecided
+                .push(undecided("paths of the scale subresource that differ").of(1, "spec.versions"));
         }
         self.changes = merged(&mut self.world, std::mem::take(&mut self.changes));
         if self.changes.is_empty() {
@@ -233,7 +238,7 @@ impl<'s> Question<'s> {
                 let _ = writeln!(script, "(assert (not {}))", terms.name(*other));
             }
             let again = if goals.len() > 1 { &ask } else { "" };
-            let _ = write!(script, "{again}(pop 1)\n");
+            let _ = writeln!(script, "{again}(pop 1)");
         }
         (script, texts)
     }
@@ -262,11 +267,7 @@ fn judged(
 }
 
 /// The rules that may.
-fn add_rules(
-    world: &mut World<'_>,
-    asked: &Asked<'_>,
-    changes: &mut Vec<Change>,
-) -> Result<(), Undecided> {
+fn add_rules(world: &mut World<'_>, asked: &Asked<'_>, changes: &mut Vec<Change>) -> Result<(), Undecided> {
     let (verdicts, open) = asked.verdicts(world);
     for verdict in verdicts {
         let refused = verdict.denied(world);
@@ -322,4 +323,3 @@ fn merged(world: &mut World<'_>, changes: Vec<Change>) -> Vec<Change> {
     found.retain(|change| world.terms.known_bool(change.refused) != Some(false));
     found
 }
-

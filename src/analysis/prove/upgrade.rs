@@ -85,7 +85,8 @@ impl Upgrade {
     /// The versions that both serve.
     #[must_use]
     pub fn versions(&self) -> Vec<String> {
-        let is_served = |name: &str| self.new.definition().version(name).is_some_and(|version| version.served);
+        let is_served =
+            |name: &str| self.new.definition().version(name).is_some_and(|version| version.served);
         self.served().filter(|name| is_served(name)).collect()
     }
 
@@ -97,7 +98,12 @@ impl Upgrade {
     }
 
     fn served(&self) -> impl Iterator<Item = String> {
-        self.old.definition().versions.iter().filter(|version| version.served).map(|version| version.name.clone())
+        self.old
+            .definition()
+            .versions
+            .iter()
+            .filter(|version| version.served)
+            .map(|version| version.name.clone())
     }
 
     /// The steps that there are in a version: there may be no status of its own.
@@ -129,8 +135,7 @@ impl Upgrade {
         let Some((old_version, new_version)) = versions else {
             return open(undecided(format!("there is no version {version} in both")));
         };
-        let trial =
-            Trial { old: &self.old, new: &self.new, versions: (old_version, new_version), step };
+        let trial = Trial { old: &self.old, new: &self.new, versions: (old_version, new_version), step };
         let world = World::new(items, View::Typed);
         match Question::new(world, &old, &new, step) {
             Ok(question) => question.asked(&trial, same_paths(old_version, new_version), solver, over),

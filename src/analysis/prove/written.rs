@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use admit_policy::EvalOptions;
 use admit_policy::crd::{CompiledCrd, CrdVersion, Scope, ValidateOptions, Write, Written};
 use admit_policy::schema::{Malformed, Schema};
-use admit_policy::EvalOptions;
 use serde_json::{Value as Json, json};
 
 use super::changes::Change;
@@ -103,7 +103,12 @@ impl Trial<'_> {
         Some(Broken { request: request.clone(), found })
     }
 
-    fn write<'w>(crd: &'w CompiledCrd, version: &'w CrdVersion, old: Option<&'w Json>, status: bool) -> Write<'w> {
+    fn write<'w>(
+        crd: &'w CompiledCrd,
+        version: &'w CrdVersion,
+        old: Option<&'w Json>,
+        status: bool,
+    ) -> Write<'w> {
         Write { crd, version, old, status, eval: EvalOptions::default() }
     }
 

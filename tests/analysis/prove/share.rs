@@ -127,7 +127,10 @@ fn share_of_rules_that_are_decided() {
                     tell(&format!("NOT CONFIRMED {} {place}: {outcome:?}", path.display()));
                 }
                 if word == "undecided" && std::env::var_os("ADMIT_SHOW").is_some() {
-                    tell(&format!("undecided: {}: {outcome:?}", definition.pointer(&place).unwrap_or(&Value::Null)["rule"]));
+                    tell(&format!(
+                        "undecided: {}: {outcome:?}",
+                        definition.pointer(&place).unwrap_or(&Value::Null)["rule"]
+                    ));
                 }
                 *counts.entry(word).or_default() += 1;
             }

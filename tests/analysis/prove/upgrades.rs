@@ -36,7 +36,8 @@ fn definition(case: &Value, side: &str) -> Value {
 /// The fields and keywords that break a step; those of which it is not known with a question mark.
 fn told(report: &Report) -> Vec<String> {
     let keyword = |place: &str| {
-        let at = place.find("x-kubernetes-validations").unwrap_or_else(|| place.rfind('.').map_or(0, |at| at + 1));
+        let at =
+            place.find("x-kubernetes-validations").unwrap_or_else(|| place.rfind('.').map_or(0, |at| at + 1));
         place[at..].to_owned()
     };
     let mut told: Vec<String> =
@@ -70,10 +71,17 @@ fn breaking_changes_known_by_hand_are_found() {
                     let said = found.found.said[1].messages.join("; ");
                     let shown = found.field.replace("[]", "");
                     let is_rule = found.place.contains("x-kubernetes-validations");
-                    assert!(is_rule || said.contains(shown.rsplit('.').next().expect("a name")), "{name}: {found:?}");
+                    assert!(
+                        is_rule || said.contains(shown.rsplit('.').next().expect("a name")),
+                        "{name}: {found:?}"
+                    );
                 }
                 if told(&report) != expected {
-                    wrong.push(format!("{name}, {word}, {}: {:?}\n    {report:?}", solver.name(), told(&report)));
+                    wrong.push(format!(
+                        "{name}, {word}, {}: {:?}\n    {report:?}",
+                        solver.name(),
+                        told(&report)
+                    ));
                 }
             }
         }
