@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use admit_cel::syntax::{Ast, Comprehension, Expr, ExprId, Literal};
+use admit_cel::syntax::{Ast, Comprehension, Entry, Expr, ExprId, Literal};
 use admit_cel::{escape_property, is_identifier};
 
 use super::document::{Form, NodeId, World};
@@ -107,28 +107,30 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 let error = self.world.terms.or(&errors);
                 Ok(Outcome { error, value: Value::list(items) })
             }
-            Expr::Map(entries) => {
-                let mut found: Vec<(Term, Term, Value)> = Vec::new();
-                let mut errors = Vec::new();
-                for entry in entries {
-                    let (key, value) = (self.eval(entry.key)?, self.eval(entry.value)?);
-                    errors.extend([key.error, value.error]);
-                    let Value::Text(key) = key.value else { return Err(undecided("a key that is no text")) };
-                    if entry.optional || self.world.terms.known_text(key).is_none() {
-                        return Err(undecided("an entry that may be absent, or whose key is computed"));
-                    }
-                    if found.iter().any(|(_, known, _)| *known == key) {
-                        return Err(undecided("a key that is there twice"));
-                    }
-                    found.push((self.world.terms.bool(true), key, value.value));
-                }
-                let error = self.world.terms.or(&errors);
-                let value = Value::Map(Map { entries: Rc::new(found), of_document: false });
-                Ok(Outcome { error, value })
-            }
+            Expr::Map(entries) => self.map_literal(entries),
             Expr::Struct { .. } => Err(undecided("a message literal")),
             Expr::Comprehension(fold) => self.fold(fold),
         }
+    }
+
+    fn map_literal(&mut self, entries: &[Entry]) -> Result<Outcome, Undecided> {
+        let mut found: Vec<(Term, Term, Value)> = Vec::new();
+        let mut errors = Vec::new();
+        for entry in entries {
+            let (key, value) = (self.eval(entry.key)?, self.eval(entry.value)?);
+            errors.extend([key.error, value.error]);
+            let Value::Text(key) = key.value else { return Err(undecided("a key that is no text")) };
+            if entry.optional || self.world.terms.known_text(key).is_none() {
+                return Err(undecided("an entry that may be absent, or whose key is computed"));
+            }
+            if found.iter().any(|(_, known, _)| *known == key) {
+                return Err(undecided("a key that is there twice"));
+            }
+            found.push((self.world.terms.bool(true), key, value.value));
+        }
+        let error = self.world.terms.or(&errors);
+        let value = Value::Map(Map { entries: Rc::new(found), of_document: false });
+        Ok(Outcome { error, value })
     }
 
     fn literal(&mut self, literal: &Literal) -> Result<Outcome, Undecided> {

@@ -105,7 +105,7 @@ impl Evaluator<'_, '_, '_> {
                 }
                 Vec::new()
             }
-            Expr::List { elements, .. } => elements.iter().copied().collect(),
+            Expr::List { elements, .. } => elements.to_vec(),
             Expr::Comprehension(fold) => vec![fold.range, fold.condition, fold.step, fold.result],
             Expr::Literal(_) | Expr::Map(_) | Expr::Struct { .. } => Vec::new(),
         };

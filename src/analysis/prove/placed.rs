@@ -151,7 +151,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
                 other => other,
             };
             let before = place.before.and_then(|before| before.child(name));
-            let mut below = self.below(place, child, before, path, joined(&place.field, name));
+            let mut below = below(place, child, before, path, joined(&place.field, name));
             if place.is_root {
                 let changed = self.asked.before.and_then(|before| before.changed);
                 below.is_same = changed != Some(&**name);
@@ -161,20 +161,6 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         }
         self.items(place)?;
         self.entries(place)
-    }
-
-    fn below(
-        &self,
-        place: &Place<'r>,
-        schema: &'r Schema,
-        before: Option<&'r Schema>,
-        path: String,
-        field: String,
-    ) -> Place<'r> {
-        let is_seen =
-            place.is_seen || (place.is_same && Pair { new: schema, old: before }.is_seen_unchanged());
-        let (is_root, is_same) = (false, place.is_same);
-        Place { schema, before, path, field, is_root, is_same, is_seen, node: place.node, old: Old::None }
     }
 
     fn items(&mut self, place: &Place<'r>) -> Result<(), Undecided> {
@@ -194,7 +180,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
                 Old::Somewhere => Old::Somewhere,
                 Old::Node(list) => self.old_item(place, list, node)?,
             };
-            let below = self.below(place, child, before, path.clone(), format!("{}[]", place.field));
+            let below = below(place, child, before, path.clone(), format!("{}[]", place.field));
             self.node(&Place { node, old, ..below })?;
         }
         Ok(())
@@ -241,7 +227,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
                 Old::Node(map) => self.old_entry(map, key)?,
                 other => other,
             };
-            let below = self.below(place, child, before, path.clone(), format!("{}[]", place.field));
+            let below = below(place, child, before, path.clone(), format!("{}[]", place.field));
             self.node(&Place { node, old, ..below })?;
         }
         Ok(())
@@ -348,6 +334,19 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         let (error, holds) = Evaluator::new(self.world, &scope, ast).run()?;
         Ok(Some(Verdict { asked, error, holds, place: place_of.clone() }))
     }
+}
+
+/// The place below another one, but for its nodes.
+fn below<'r>(
+    place: &Place<'r>,
+    schema: &'r Schema,
+    before: Option<&'r Schema>,
+    path: String,
+    field: String,
+) -> Place<'r> {
+    let is_seen = place.is_seen || (place.is_same && Pair { new: schema, old: before }.is_seen_unchanged());
+    let (is_root, is_same) = (false, place.is_same);
+    Place { schema, before, path, field, is_root, is_same, is_seen, node: place.node, old: Old::None }
 }
 
 /// Whether two rules are refused for the same values.

@@ -238,7 +238,7 @@ impl<'s> Question<'s> {
                 let _ = writeln!(script, "(assert (not {}))", terms.name(*other));
             }
             let again = if goals.len() > 1 { &ask } else { "" };
-            let _ = write!(script, "{again}(pop 1)\n");
+            let _ = writeln!(script, "{again}(pop 1)");
         }
         (script, texts)
     }

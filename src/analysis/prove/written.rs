@@ -85,12 +85,13 @@ impl Trial<'_> {
             Step::Update => self.updated(&request.0)?,
             Step::Status => self.status(&request.0, request.1.as_ref()?)?,
         };
-        let shows = |(field, text): &Refusal| match &change.rule {
-            Some(_) if text.contains(NOT_CHECKED) => false,
+        let shows = |refusal: &Refusal| match &change.rule {
+            _ if refusal.1.contains(NOT_CHECKED) => false,
             Some(rule) => {
-                change.field.is_empty() || text.contains(rule.trim()) || is_below(field, &change.field)
+                let is_named = change.field.is_empty() || refusal.1.contains(rule.trim());
+                is_named || is_about(refusal, &change.field)
             }
-            None => is_below(field, &change.field),
+            None => is_about(refusal, &change.field),
         };
         if !errors.iter().any(shows) {
             return None;
@@ -212,22 +213,27 @@ fn is_within(written: &Json, read: &Json) -> bool {
     }
 }
 
-/// Whether the path of an error is that of a field, or below it: indices and keys do not count.
-fn is_below(path: &str, field: &str) -> bool {
+/// Whether what is refused is a field, or below it: indices and keys do not count. Of some mistakes the server names the field in
+/// the words alone.
+fn is_about((path, text): &Refusal, field: &str) -> bool {
+    let (path, field) = (plain(path), plain(field));
+    if path == "<nil>" {
+        return plain(text).contains(&field);
+    }
+    path == field || path.strip_prefix(&field).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// A path without indices and keys.
+fn plain(path: &str) -> String {
     let mut plain = String::new();
     let mut is_key = false;
     for c in path.chars() {
         match c {
             '[' => is_key = true,
-            ']' => {
-                is_key = false;
-                plain.push_str("[]");
-            }
+            ']' => is_key = false,
             c if !is_key => plain.push(c),
             _ => {}
         }
     }
-    let (plain, field) = (plain.replace("[]", ""), field.replace("[]", ""));
-    let is_root = field.is_empty() && plain == "<nil>";
-    is_root || plain == field || plain.strip_prefix(&field).is_some_and(|rest| rest.starts_with('.'))
+    plain
 }

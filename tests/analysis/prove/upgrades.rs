@@ -89,3 +89,36 @@ fn breaking_changes_known_by_hand_are_found() {
     tell(&format!("{total} upgrades"));
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// `ADMIT_CORPORA=… cargo test -p admit-analysis --test analysis recorded_upgrades -- --ignored`: schemas that were changed under
+/// stored objects, as an API server was recorded; the first update of each changes a label alone.
+#[test]
+#[ignore = "reads a corpus"]
+fn recorded_upgrades_are_judged_as_the_server_did() {
+    let corpora = std::env::var("ADMIT_CORPORA").expect("ADMIT_CORPORA names a folder");
+    let lines = |name: &str| -> Vec<Value> {
+        let path = std::path::Path::new(&corpora).join("ratcheting").join(name);
+        let text = std::fs::read_to_string(path).expect("a file");
+        text.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
+    };
+    let old = lines("schema-changes-crds.jsonl");
+    let (mut wrong, mut total) = (Vec::new(), 0);
+    for record in lines("schema-changes.jsonl") {
+        let steps = record["steps"].as_array().expect("steps");
+        let of = |op: &str| steps.iter().find(|step| step["op"] == op);
+        let (Some(change), Some(update)) = (of("crdUpdate"), of("update")) else { continue };
+        let old = old.iter().find(|old| old["crd"] == record["crd"]).expect("a definition");
+        let upgrade = Upgrade::new(&old["manifest"], &change["body"]).expect("an upgrade");
+        let version = upgrade.versions().remove(0);
+        for mut solver in Program::installed() {
+            let report = upgrade.decide(&version, Step::Update, 3, &mut solver, &|| false);
+            let holds = report.breaks.is_empty() && report.undecided.is_empty();
+            total += 1;
+            if holds != (update["outcome"] == 200) {
+                wrong.push(format!("{}: {} but {report:?}", record["crd"], update["outcome"]));
+            }
+        }
+    }
+    tell(&format!("{total} recorded upgrades"));
+    assert!(total > 0 && wrong.is_empty(), "{} of {total} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
