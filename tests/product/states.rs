@@ -63,9 +63,24 @@ const PICTURES: [Shipped; 8] = [
         "uwl-states",
         &["--field", "status.conditions[type=UwlMetricsCollectorStatus].reason", "--where", SPOKE],
     ),
-    shipped("clusteroperator", "clusteroperators", "available", &["--field", "status.conditions[type=Available].status"]),
-    shipped("clusteroperator", "clusteroperators", "progressing", &["--field", "status.conditions[type=Progressing].status"]),
-    shipped("clusteroperator", "clusteroperators", "degraded", &["--field", "status.conditions[type=Degraded].status"]),
+    shipped(
+        "clusteroperator",
+        "clusteroperators",
+        "available",
+        &["--field", "status.conditions[type=Available].status"],
+    ),
+    shipped(
+        "clusteroperator",
+        "clusteroperators",
+        "progressing",
+        &["--field", "status.conditions[type=Progressing].status"],
+    ),
+    shipped(
+        "clusteroperator",
+        "clusteroperators",
+        "degraded",
+        &["--field", "status.conditions[type=Degraded].status"],
+    ),
     shipped("cyndi", "cyndipipelines", "states", &["--state", PIPELINE]),
 ];
 
