@@ -33,7 +33,7 @@ const MOST_WAYS: usize = 4;
 #[derive(Debug)]
 pub(super) enum Drawn {
     Field(FieldPath),
-    State(Expression),
+    State(Box<Expression>),
 }
 
 /// One way for an object to be in a state.
