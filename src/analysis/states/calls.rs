@@ -103,14 +103,14 @@ impl<'a> Local<'a> {
                 // Fewer than one, more than none: no count beyond is told.
                 (Part::Emptiness, Part::Constant(count)) => {
                     let is_first = std::ptr::eq(one, left);
-                    let is_told = match (function, count.as_i64(), is_first) {
+                    let is_told = matches!(
+                        (function, count.as_i64(), is_first),
                         ("_==_" | "_!=_", Some(0), _)
-                        | ("_>_" | "_<=_", Some(0), true)
-                        | ("_<_" | "_>=_", Some(1), true)
-                        | ("_<_" | "_>=_", Some(0), false)
-                        | ("_>_" | "_<=_", Some(1), false) => true,
-                        _ => false,
-                    };
+                            | ("_>_" | "_<=_", Some(0), true)
+                            | ("_<_" | "_>=_", Some(1), true)
+                            | ("_<_" | "_>=_", Some(0), false)
+                            | ("_>_" | "_<=_", Some(1), false)
+                    );
                     return Part::exact_if(is_told);
                 }
                 _ => {}

@@ -38,12 +38,16 @@ pub(super) fn eligible<'a>(
         if !asked.applies() {
             continue;
         }
-        if whole.refusal {
+        // Where failing is no refusal, it has to come to the same.
+        let refuses = |truth: Truth| {
+            if rule.written.ignores_failure { truth.exact } else { truth.refusal }
+        };
+        if refuses(whole) {
             own.push(index);
             continue;
         }
         let several = rule.written.parts();
-        let decided = several.iter().filter(|part| several.len() > 1 && asked.truth(**part).refusal);
+        let decided = several.iter().filter(|part| several.len() > 1 && refuses(asked.truth(**part)));
         parts.extend(decided.map(|part| (index, rule.written.rule.span(*part).of(&rule.text).to_owned())));
     }
     Eligible { own, parts, exact, rules }

@@ -19,7 +19,7 @@ use super::looks;
 use super::picture::Limit;
 use super::rules::{Rule, RulePlace};
 use super::space::{MOST_COMBINATIONS, Space};
-use super::values::{at, listed, pattern, plain_path};
+use super::values::{at, listed, may_be_null, pattern, plain_path};
 
 /// Combinations up to which fields are added that rules look at together with what is drawn.
 const MOST_BESIDE: usize = 40;
@@ -129,11 +129,11 @@ pub(super) fn decide(
     atoms = more;
     let schema = judge.definition().map(|(_, version)| version.schema());
     let eligible = eligible(rules, &atoms, schema, unique);
-    if eligible.own.is_empty() && eligible.parts.is_empty() {
-        return Ok(None);
-    }
     // Which objects are meant is known of all that are alike only where it is read from the same.
     let is_known = space.only.as_ref().is_some_and(|only| is_decided(only, &atoms, schema, unique));
+    if eligible.own.is_empty() && eligible.parts.is_empty() && !is_known {
+        return Ok(None);
+    }
     let variant = |object: Value| {
         let state = space.state_of(&object)?;
         let readings = atoms::readings(&atoms, &object)?;
@@ -170,7 +170,7 @@ fn beside(
             };
             let Some(path) = plain_path(place).filter(is_beside) else { continue };
             let values = at(version.schema(), place).map(listed).unwrap_or_default();
-            if values.is_empty() {
+            if values.is_empty() || may_be_null(Some(version.schema()), place) {
                 continue;
             }
             let mut more = atoms.clone();

@@ -82,7 +82,7 @@ impl Inquiry<'_> {
     pub fn picture(&self, subject: &Subject) -> Result<Picture, PictureError> {
         let drawn = match subject {
             Subject::Field(path) => Drawn::Field(path.clone()),
-            Subject::State { expression, .. } => Drawn::State(Expression::compile(expression)?),
+            Subject::State { expression, .. } => Drawn::State(Box::new(Expression::compile(expression)?)),
         };
         let only = self.only.map(Expression::compile).transpose()?;
         let in_status = match &drawn {

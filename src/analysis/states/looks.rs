@@ -17,7 +17,7 @@ use super::local::{Around, Ground, Local, Wanted, What};
 use super::picture::Limit;
 use super::rules::{Rule, RulePlace};
 use super::scalar::{Part, Spot};
-use super::values::{at, compared, listed, others, pattern};
+use super::values::{at, compared, listed, may_be_null, others, pattern};
 
 /// Lists in which no two entries have the same key: the path of the list, and the key.
 pub(super) type Unique = Vec<(Vec<Step>, String)>;
@@ -64,6 +64,9 @@ fn atom(
     let path = wanted.path.clone();
     let pattern = pattern(&path);
     let own = schema.and_then(|schema| at(schema, &pattern));
+    if may_be_null(schema, &pattern) {
+        return None;
+    }
     let kind = match &wanted.what {
         What::Member(item) => AtomKind::Member(json!(item)),
         What::Presence => AtomKind::Presence(own.map_or_else(|| json!("there"), init::sample)),

@@ -35,6 +35,8 @@ pub(super) struct Written {
     /// Of a policy: they decide whether the rule is asked.
     pub(super) conditions: Vec<Ast>,
     pub(super) variables: BTreeMap<String, Ast>,
+    /// A rule that fails lets the request through.
+    pub(super) ignores_failure: bool,
 }
 
 impl Written {
@@ -116,7 +118,12 @@ fn below(schema: &Schema, path: &mut Vec<String>, origin: &str, rules: &mut Vec<
             origin: origin.to_owned(),
             place: RulePlace::Node { path: path.clone(), uses_old },
             text: text.to_owned(),
-            written: Arc::new(Written { rule: written, conditions: Vec::new(), variables: BTreeMap::new() }),
+            written: Arc::new(Written {
+                rule: written,
+                conditions: Vec::new(),
+                variables: BTreeMap::new(),
+                ignores_failure: false,
+            }),
             requests: Requests { status: true, main: true },
             message: rule.message.trim().to_owned(),
             // Where an error is told at another field, or made by an expression, it is not known again.
@@ -201,6 +208,7 @@ fn of_policy(policy: &Value, documents: &[Document], requests: Requests) -> Vec<
                 rule: reads::as_written(expression)?,
                 conditions: conditions_written.clone(),
                 variables: written.clone(),
+                ignores_failure: text(policy, "/spec/failurePolicy") == "Ignore",
             }),
             requests,
             message: text(validation, "/message").trim().to_owned(),

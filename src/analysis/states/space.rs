@@ -33,7 +33,7 @@ const MOST_WAYS: usize = 4;
 #[derive(Debug)]
 pub(super) enum Drawn {
     Field(FieldPath),
-    State(Expression),
+    State(Box<Expression>),
 }
 
 /// One way for an object to be in a state.
@@ -117,6 +117,10 @@ impl<'s> Space<'s> {
     /// The field that is drawn is an atom itself, the first.
     fn add_field(&mut self) {
         let (Drawn::Field(path), Ok(atoms)) = (&self.drawn, &mut self.atoms) else { return };
+        if values::may_be_null(self.schema, &values::pattern(path)) {
+            self.atoms = Err(Limit::Reads);
+            return;
+        }
         let is_named = |state: &State| match &state.value {
             StateValue::Is(value) => Some(value.clone()),
             StateValue::Absent | StateValue::Other(_) | StateValue::Failed => None,
@@ -306,10 +310,20 @@ impl<'s> Space<'s> {
 
     /// Where no few values decide: by the value of the field, or by one change that leads there.
     fn placed_otherwise(&self, object: &Value, state: usize) -> Vec<Value> {
-        if let Drawn::Field(_) = self.drawn {
+        if let Drawn::Field(path) = &self.drawn {
             let mut next = object.clone();
             self.put(&mut next, state);
-            return vec![next];
+            let mut all = vec![next];
+            let is_absent = self.states.get(state).is_some_and(|state| state.value == StateValue::Absent);
+            // What the field is in may go with it; metadata never does.
+            let parents = (1..path.0.len()).rev().filter_map(|depth| path.0.get(..depth));
+            let is_metadata = |steps: &[Step]| steps == [Step::Name("metadata".to_owned())];
+            for steps in parents.filter(|steps| is_absent && !is_metadata(steps)) {
+                let mut without = object.clone();
+                FieldPath(steps.to_vec()).remove(&mut without);
+                all.push(without);
+            }
+            return all;
         }
         let changed = self.moves.iter().map(|change| {
             let mut next = object.clone();

@@ -140,6 +140,14 @@ pub(super) fn name_of(value: &Value) -> String {
     }
 }
 
+/// Whether null may stand there, or on the way: it is there then, and has no value.
+pub(super) fn may_be_null(schema: Option<&Schema>, pattern: &[String]) -> bool {
+    (1..=pattern.len()).any(|depth| {
+        let so_far = pattern.get(..depth).unwrap_or_default();
+        schema.and_then(|schema| at(schema, so_far)).is_some_and(|schema| schema.nullable)
+    })
+}
+
 /// Paths by their pattern, those without lists.
 pub(super) fn plain_path(pattern: &[String]) -> Option<FieldPath> {
     let is_plain = !pattern.is_empty() && pattern.iter().all(|name| name != EACH);
