@@ -135,6 +135,9 @@ fn the_protocol_is_spoken_from_begin_to_end() {
         "hoverProvider": true,
         "definitionProvider": true,
         "renameProvider": true,
+        "codeLensProvider": {},
+        "executeCommandProvider": {"commands": ["admit.runCase"]},
+        "inlayHintProvider": true,
     });
     assert_eq!(initialized["capabilities"], expected);
     let uri = "file:///work/policy.yaml";
@@ -223,6 +226,70 @@ fn policies_know_the_definitions_of_the_folder() {
     let found = client.ask("textDocument/definition", at(&uri, 12, 22)).unwrap();
     assert_eq!(found["uri"], format!("{folder}/crd.yaml"));
     assert_eq!(found["range"]["end"]["character"].as_u64(), Some(22));
+    client.end();
+}
+
+#[test]
+fn a_case_is_run_and_its_values_stand_beside_the_lines() {
+    let place = TempDir::new().unwrap();
+    let folder = format!("file://{}", place.path().display());
+    let bound = "---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: named}
+spec: {policyName: named, validationActions: [Deny]}
+";
+    let policy = format!("{}{bound}", POLICY.replace("object.metadata.nam ", "object.metadata.name "));
+    let suite = "apiVersion: admit/v1
+kind: Suite
+documents: [policy.yaml]
+cases:
+- name: 'ä short name'
+  object: {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: b}}
+  expect: {outcome: allow}
+- name: denied
+  object: {apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: b}}
+  expect: {outcome: allow}
+";
+    fs::write(place.path().join("policy.yaml"), &policy).unwrap();
+    fs::write(place.path().join("a.suite.yaml"), suite).unwrap();
+    let refreshes = json!({"workspace": {"inlayHint": {"refreshSupport": true}}});
+    let (mut client, _) = Client::start(json!({"capabilities": refreshes}));
+    let (policy_uri, suite_uri) = (format!("{folder}/policy.yaml"), format!("{folder}/a.suite.yaml"));
+    client.open(&policy_uri, &policy);
+    client.open(&suite_uri, suite);
+    let lenses = client.ask("textDocument/codeLens", json!({"textDocument": {"uri": suite_uri}})).unwrap();
+    let lens = |range, name| {
+        let arguments = json!([suite_uri, name]);
+        json!({"range": range, "command": {"title": "run this case", "command": "admit.runCase", "arguments": arguments}})
+    };
+    assert_eq!(lenses, json!([lens(range(4, 8, 22), "ä short name"), lens(range(7, 8, 14), "denied")]));
+    let whole = json!({"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}});
+    let hints = json!({"textDocument": {"uri": policy_uri}, "range": whole});
+    assert_eq!(client.ask("textDocument/inlayHint", hints.clone()), Ok(json!([])), "nothing was run");
+    let ran = client.ask("workspace/executeCommand", lenses[0]["command"].clone()).unwrap();
+    assert_eq!(ran, json!({"passed": true, "outcome": "allow", "message": "PASS: ä short name: allow"}));
+    match client.connection.receiver.recv_timeout(PATIENCE).unwrap() {
+        Message::Request(request) => assert_eq!(request.method, "workspace/inlayHint/refresh"),
+        other => panic!("{other:?}"),
+    }
+    let shown = client.ask("textDocument/inlayHint", hints.clone()).unwrap();
+    let shown: Vec<_> = shown.as_array().unwrap().iter().map(|hint| (&hint["position"], &hint["label"])).collect();
+    let end = |line: usize| json!({"line": line, "character": policy.lines().nth(line).unwrap().encode_utf16().count()});
+    let of_line = |line: usize| shown.iter().find(|(at, _)| **at == end(line)).map(|(_, label)| label.as_str().unwrap());
+    assert!(of_line(12).is_some_and(|label| label.contains("object.metadata.name = \"a\"")), "{shown:?}");
+    assert!(of_line(11).is_some_and(|label| label.contains("variables.short = true")), "{shown:?}");
+    // What was changed since has no values.
+    client.change(&policy_uri, 2, json!([{"range": range(12, 30, 31), "text": "="}]));
+    let shown = client.ask("textDocument/inlayHint", hints).unwrap();
+    assert!(shown.as_array().unwrap().iter().all(|hint| hint["position"]["line"] != 12), "{shown}");
+    let arguments = json!({"command": "admit.runCase", "arguments": [suite_uri, "denied"]});
+    let ran = client.ask("workspace/executeCommand", arguments).unwrap();
+    assert_eq!((&ran["passed"], &ran["outcome"]), (&json!(false), &json!("deny")));
+    assert!(matches!(client.connection.receiver.recv_timeout(PATIENCE), Ok(Message::Request(_))));
+    let nothing = json!({"command": "admit.runCase", "arguments": [suite_uri, "nothing"]});
+    let (_, why) = client.ask("workspace/executeCommand", nothing).unwrap_err();
+    assert!(why.contains("is called `nothing`"), "{why}");
     client.end();
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use admit_language::Workspace;
 use gen_lsp_types::{
-    CompletionList, CompletionParams, Contents, DefinitionParams, Hover, HoverParams, Location, RenameParams,
+    CodeLens, CodeLensParams, Command, CompletionList, CompletionParams, Contents, DefinitionParams, Hover, HoverParams, InlayHint, InlayHintParams, Label, Location, RenameParams,
     TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit,
 };
 use lsp_server::{ErrorCode, Request, Response};
@@ -13,6 +13,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::protocol;
+
+/// Runs a case of a suite, and shows the values of its expressions beside their lines.
+pub(super) const RUN_CASE: &str = "admit.runCase";
 
 /// Why a request is not answered: the code of the protocol, and what to do.
 struct Refused(ErrorCode, String);
@@ -47,6 +50,36 @@ pub(super) fn answer(
             value(found.map(|found| Location { uri: uri(&found.file), range: protocol::range(&found.range) }))
         }),
         "textDocument/rename" => read(params).and_then(|params: RenameParams| rename(workspace, &params, key)),
+        "textDocument/codeLens" => read(params).and_then(|params: CodeLensParams| {
+            let uri = &params.text_document.uri;
+            let cases = workspace.cases(&key(uri)).into_iter();
+            let lens = |(name, range): (String, _)| CodeLens {
+                range: protocol::range(&range),
+                command: Some(Command {
+                    title: "run this case".to_owned(),
+                    command: RUN_CASE.to_owned(),
+                    arguments: Some(vec![uri.0.clone().into(), name.into()]),
+                    ..Command::default()
+                }),
+                data: None,
+            };
+            value(cases.map(lens).collect::<Vec<_>>())
+        }),
+        "textDocument/inlayHint" => read(params).and_then(|params: InlayHintParams| {
+            let asked = protocol::place(params.range.start)..=protocol::place(params.range.end);
+            let values = workspace.values(&key(&params.text_document.uri)).into_iter();
+            let hint = |(place, text): (_, String)| InlayHint {
+                position: protocol::range(&(place..place)).start,
+                label: Label::String(text),
+                kind: None,
+                text_edits: None,
+                tooltip: None,
+                padding_left: Some(true),
+                padding_right: None,
+                data: None,
+            };
+            value(values.filter(|(place, _)| asked.contains(place)).map(hint).collect::<Vec<_>>())
+        }),
         _ => Err(Refused(ErrorCode::MethodNotFound, format!("`{method}` is not supported"))),
     };
     match answered {

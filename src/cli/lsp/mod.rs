@@ -3,6 +3,7 @@
 //! ```text
 //! stdin ──wire──► Message ──server──► answers ──► admit_language::Workspace
 //!                            │   └──► folder: policies and definitions beside the open files
+//!                            ├───► run: a case of a suite
 //! stdout ◄──wire── Message ◄─┴─ protocol: places and names as the protocol has them
 //! ```
 //!
@@ -12,6 +13,7 @@
 mod answers;
 mod folder;
 mod protocol;
+mod run;
 mod server;
 mod wire;
 
@@ -28,7 +30,8 @@ use super::process::{self, Fault};
 Speaks the Language Server Protocol over standard input and output; an editor starts it (editors/ has configurations for VS Code, \
 Neovim and Helix). Of files it tells what `admit lint` tells, where it stands, and what is wrong with suites; of expressions the \
 types, the documentation with the first Kubernetes release, and what a rule is estimated to cost and why. It completes fields, \
-functions, names and values, also while the text is broken, finds definitions, and renames variables of policies.
+functions, names and values, also while the text is broken, finds definitions, and renames variables of policies. Each case of a \
+suite can be run as it is saved; the values of expressions are then shown beside their lines.
 
 Policies and definitions in the folders that the editor has open are known: up to 2,000 files, or 64 MiB of them; the editor is \
 told where there are more. A document of more than 16 MiB is not looked at, which is told, too.

@@ -10,8 +10,9 @@ use admit_language::{Encoding, Workspace};
 use admit_policy::{LoadOptions, asking};
 use crossbeam_channel::{Receiver, TryRecvError};
 use gen_lsp_types::{
-    CompletionOptions, DefinitionProvider, Diagnostic, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
-    DidCloseTextDocumentParams, DidOpenTextDocumentParams, HoverProvider, InitializeParams, InitializeResult,
+    CodeLensOptions, CompletionOptions, DefinitionProvider, Diagnostic, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
+    DidCloseTextDocumentParams, DidOpenTextDocumentParams, ExecuteCommandOptions, ExecuteCommandParams, HoverProvider, InitializeParams, InitializeResult,
+    InlayHintProvider,
     MessageType, PositionEncodingKind, PublishDiagnosticsParams, RenameProvider, ServerCapabilities, ServerInfo,
     ShowMessageParams, TextDocumentContentChangeEvent, TextDocumentSync, TextDocumentSyncKind,
     TextDocumentSyncOptions, Uri, WorkspaceFolders,
@@ -20,7 +21,7 @@ use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestI
 use serde::de::DeserializeOwned;
 
 use super::folder::{Folder, is_of_interest};
-use super::{answers, protocol};
+use super::{answers, protocol, run};
 use crate::cli::Exit;
 use crate::cli::load::Found;
 
@@ -67,6 +68,10 @@ pub(super) struct Server {
     folders: Vec<PathBuf>,
     ahead: VecDeque<Message>,
     given_up: usize,
+    /// The editor asks for values beside the lines again, when it is told that there are others.
+    refreshes: bool,
+    /// Of requests that the editor was sent.
+    asked: i32,
     is_shut_down: bool,
 }
 
@@ -82,6 +87,8 @@ impl Server {
             folders: Vec::new(),
             ahead: VecDeque::new(),
             given_up: 0,
+            refreshes: false,
+            asked: 0,
             is_shut_down: false,
         }
     }
@@ -110,6 +117,10 @@ impl Server {
     fn initialize(&mut self, params: serde_json::Value) -> InitializeResult {
         // A client of another version is served by what is common.
         let root = params.get("rootUri").and_then(serde_json::Value::as_str).map(|uri| Uri(uri.to_owned()));
+        self.refreshes = params
+            .pointer("/capabilities/workspace/inlayHint/refreshSupport")
+            .and_then(serde_json::Value::as_bool)
+            .unwrap_or_default();
         let params: InitializeParams = serde_json::from_value(params).unwrap_or_default();
         let encodings = params.capabilities.general.and_then(|general| general.position_encodings);
         let utf8 = encodings.is_some_and(|known| known.contains(&PositionEncodingKind::UTF8));
@@ -142,6 +153,12 @@ impl Server {
                 }),
                 definition_provider: Some(DefinitionProvider::Bool(true)),
                 rename_provider: Some(RenameProvider::Bool(true)),
+                code_lens_provider: Some(CodeLensOptions::default()),
+                execute_command_provider: Some(ExecuteCommandOptions {
+                    commands: vec![answers::RUN_CASE.to_owned()],
+                    ..ExecuteCommandOptions::default()
+                }),
+                inlay_hint_provider: Some(InlayHintProvider::Bool(true)),
                 ..ServerCapabilities::default()
             },
             server_info: Some(ServerInfo {
@@ -209,12 +226,48 @@ impl Server {
             self.is_shut_down = true;
             return self.send(Response::new_ok(request.id, ()));
         }
+        if request.method == "workspace/executeCommand" {
+            return self.execute(request);
+        }
         let uri = |file: &str| match self.open.get(file) {
             Some((uri, _)) => uri.clone(),
             None => protocol::uri(file.as_ref()),
         };
         let answer = answers::answer(&self.workspace, request, &key, &uri);
         self.send(answer);
+    }
+
+    /// Runs a case as it is saved, and tells how it ended.
+    fn execute(&mut self, request: Request) {
+        let refused = |code: ErrorCode, text: String| Response::new_err(request.id.clone(), code as i32, text);
+        let params = match read::<ExecuteCommandParams>(request.params) {
+            Ok(params) => params,
+            Err(error) => return self.send(refused(ErrorCode::InvalidParams, error.to_string())),
+        };
+        let mut arguments = params.arguments.iter().flatten().filter_map(serde_json::Value::as_str);
+        let (Some(suite), Some(case)) = (arguments.next(), arguments.next()) else {
+            let text = format!("`{}` takes the URI of a suite and the name of a case", answers::RUN_CASE);
+            return self.send(refused(ErrorCode::InvalidParams, text));
+        };
+        if params.command != answers::RUN_CASE {
+            let text = format!("there is no command `{}`", params.command);
+            return self.send(refused(ErrorCode::InvalidParams, text));
+        }
+        match run::case(&key(&Uri(suite.to_owned())), case) {
+            Ok(ran) => {
+                self.workspace.ran(ran.recorded);
+                let kind = if ran.passed { MessageType::Info } else { MessageType::Warning };
+                self.say(kind, ran.told.clone());
+                let result = serde_json::json!({"passed": ran.passed, "outcome": ran.outcome, "message": ran.told});
+                self.send(Response::new_ok(request.id, result));
+                if self.refreshes {
+                    self.asked += 1;
+                    let id = RequestId::from(format!("admit-{}", self.asked));
+                    self.send(Request::new(id, "workspace/inlayHint/refresh".to_owned(), ()));
+                }
+            }
+            Err(text) => self.send(refused(ErrorCode::RequestFailed, text.message)),
+        }
     }
 
     fn told(&mut self, told: Notification) {
@@ -287,8 +340,11 @@ impl Server {
     /// Mistakes are looked for in the file, and in those that may depend on it.
     fn changed_file(&mut self, file: String) {
         if self.workspace.text(&file).is_some_and(is_of_interest) {
-            let open = self.open.keys().filter(|other| !self.oversized.contains(*other));
-            self.unchecked.extend(open.cloned());
+            let depends = |other: &&String| {
+                self.workspace.text(other.as_str()).is_some_and(|text| text.contains("AdmissionPolicy"))
+            };
+            let open: Vec<String> = self.open.keys().filter(depends).cloned().collect();
+            self.unchecked.extend(open);
         }
         self.given_up = 0;
         self.unchecked.insert(file);
@@ -356,7 +412,11 @@ impl Server {
     }
 
     fn show(&self, message: String) {
-        let params = ShowMessageParams { kind: MessageType::Warning, message };
+        self.say(MessageType::Warning, message);
+    }
+
+    fn say(&self, kind: MessageType, message: String) {
+        let params = ShowMessageParams { kind, message };
         self.send(Notification::new("window/showMessage".to_owned(), params));
     }
 
