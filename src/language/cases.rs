@@ -48,7 +48,9 @@ pub(crate) fn values(file: &File, last: &[(ExpressionId, Recorded)]) -> Vec<(usi
     let Some(good) = file.good.as_ref().filter(|_| file.is_good()) else { return Vec::new() };
     let mut found = Vec::new();
     for (id, recorded) in last {
-        let Some(document) = good.documents.iter().find(|document| is_origin(document, &id.origin)) else { continue };
+        let Some(document) = good.documents.iter().find(|document| is_origin(document, &id.origin)) else {
+            continue;
+        };
         found.extend(of_expression(good, document, id, recorded).unwrap_or_default());
     }
     found

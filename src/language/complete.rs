@@ -102,7 +102,8 @@ fn ends_at(inferred: &Inferred, text: &str, end: usize) -> Option<ExprId> {
     loop {
         let is_operand = |id: &ExprId| match ast.expr(*id) {
             Expr::Call { function, .. } => {
-                matches!(&**function, "_[_]" | "_[?_]" | "_?._") || function.starts_with(|c: char| c.is_alphabetic())
+                matches!(&**function, "_[_]" | "_[?_]" | "_?._")
+                    || function.starts_with(|c: char| c.is_alphabetic())
             }
             _ => true,
         };
@@ -193,7 +194,10 @@ fn namespaced(origins: &Origins<'_, '_>, before: &str, items: &mut Items) {
 fn names(origins: &Origins<'_, '_>, before: &str, items: &mut Items) {
     let env = &origins.names.env;
     for name in env.variables().filter(|name| !name.contains('.')) {
-        let ty = env.infer(name).ok().and_then(|inferred| Some(inferred.type_of(inferred.ast().root())?.to_string()));
+        let ty = env
+            .infer(name)
+            .ok()
+            .and_then(|inferred| Some(inferred.type_of(inferred.ast().root())?.to_string()));
         add(items, ItemKind::Variable, name, ty.unwrap_or_default(), String::new());
     }
     if let End::Open { closing, .. } = end(before)

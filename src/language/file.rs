@@ -115,7 +115,8 @@ impl Good {
     /// while a rule is being written.
     pub(crate) fn definitions(&self) -> &[Arc<CompiledCrd>] {
         self.definitions.get_or_init(|| {
-            let of_crds = self.documents.iter().filter(|document| is_kind(document, "CustomResourceDefinition"));
+            let of_crds =
+                self.documents.iter().filter(|document| is_kind(document, "CustomResourceDefinition"));
             let without_rules = of_crds.map(|document| {
                 let mut value = document.value.clone();
                 forget_rules(&mut value);

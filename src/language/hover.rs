@@ -19,12 +19,28 @@ const MAX_ROWS: usize = 12;
 const MAX_TEXT: usize = 2_000;
 /// The bounds of a schema that are told, in this order.
 const BOUNDS: [&str; 14] = [
-    "format", "enum", "default", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems",
-    "minProperties", "maxProperties", "x-kubernetes-list-type", "nullable",
+    "format",
+    "enum",
+    "default",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "x-kubernetes-list-type",
+    "nullable",
 ];
 
 /// The bytes of the expression that are spoken about, and what is said, as Markdown.
-pub(crate) fn hover(origins: &Origins<'_, '_>, costs: &[PlacedCost], offset: usize) -> Option<(Range<usize>, String)> {
+pub(crate) fn hover(
+    origins: &Origins<'_, '_>,
+    costs: &[PlacedCost],
+    offset: usize,
+) -> Option<(Range<usize>, String)> {
     let text = origins.site.written.text();
     let range = word(text, offset);
     let name = text.get(range.clone())?;
@@ -104,9 +120,10 @@ fn function(
         if !macros.is_empty() {
             return Some(macros.join("\n\n"));
         }
-        rows = env.overloads().filter(|row| {
-            Signature::of(row.signature, env).name.rsplit('.').next() == Some(name)
-        }).collect();
+        rows = env
+            .overloads()
+            .filter(|row| Signature::of(row.signature, env).name.rsplit('.').next() == Some(name))
+            .collect();
         rows.sort_by_key(|row| row.id);
     }
     let told: Vec<String> = rows.iter().take(MAX_ROWS).map(|row| told(row)).collect();
@@ -161,7 +178,10 @@ fn cost(origins: &Origins<'_, '_>, costs: &[PlacedCost]) -> Option<String> {
     let key = origins.site.good.layout.find(origins.site.root, &steps)?;
     let position = origins.site.good.text.position(origins.site.good.layout.spot(key)?.key.start);
     let found = costs.iter().find(|cost| cost.position == position)?;
-    let mut out = format!("Estimated cost: {} of {RULE_LIMIT}, with {} runs at most.", found.rule.cost, found.rule.runs);
+    let mut out = format!(
+        "Estimated cost: {} of {RULE_LIMIT}, with {} runs at most.",
+        found.rule.cost, found.rule.runs
+    );
     let advice = found.rule.advice();
     if !advice.is_empty() {
         let _ = write!(out, " {advice}.");

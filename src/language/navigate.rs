@@ -29,7 +29,9 @@ impl fmt::Display for RenameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoVariable => f.write_str("only variables of policies are renamed, and none stands here"),
-            Self::NoName(name) => write!(f, "`{name}` is no CEL identifier: letters, digits and `_`, no digit first"),
+            Self::NoName(name) => {
+                write!(f, "`{name}` is no CEL identifier: letters, digits and `_`, no digit first")
+            }
             Self::Taken(name) => write!(f, "the policy has a variable `{name}` already"),
             Self::Broken => f.write_str("the file is no YAML as it is now: mend that first"),
         }
@@ -39,7 +41,10 @@ impl fmt::Display for RenameError {
 impl std::error::Error for RenameError {}
 
 /// The file and the bytes where the name is defined that stands at a byte of the expression.
-pub(crate) fn definition<'f>(origins: &Origins<'_, 'f>, offset: usize) -> Option<(&'f str, &'f Good, Range<usize>)> {
+pub(crate) fn definition<'f>(
+    origins: &Origins<'_, 'f>,
+    offset: usize,
+) -> Option<(&'f str, &'f Good, Range<usize>)> {
     let site = origins.site;
     let own = |id: SpotId| Some((origins.file, site.good, site.good.layout.spot(id)?.clone()));
     if let Some((name, _)) = variable_at(site.written.text(), offset) {
@@ -113,7 +118,9 @@ pub(crate) fn rename(file: &File, offset: usize, new: &str) -> Result<Vec<Range<
     }
     for id in good.layout.ids() {
         let Some(spot) = good.layout.spot(id).filter(|spot| spot.style.is_some()) else { continue };
-        let Some(site) = Site::of(good, id, &spot.value, text).filter(|site| site.root == root) else { continue };
+        let Some(site) = Site::of(good, id, &spot.value, text).filter(|site| site.root == root) else {
+            continue;
+        };
         let used = uses(site.written.text()).filter(|(used, _)| **used == *name);
         ranges.extend(used.map(|(_, range)| site.written.range(range)));
     }

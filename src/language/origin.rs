@@ -131,9 +131,11 @@ impl<'f> Origins<'_, 'f> {
             let crds = good.documents.iter().filter(|document| is_kind(document, "CustomResourceDefinition"));
             crds.into_iter().find_map(|document| {
                 let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
-                let is_it = text("/spec/group") == Some(&kind.group) && text("/spec/names/kind") == Some(&kind.kind);
+                let is_it =
+                    text("/spec/group") == Some(&kind.group) && text("/spec/names/kind") == Some(&kind.kind);
                 let versions = document.value.pointer("/spec/versions").filter(|_| is_it)?.as_array()?;
-                let named = |version: &Value| version.get("name").and_then(Value::as_str) == Some(&kind.version);
+                let named =
+                    |version: &Value| version.get("name").and_then(Value::as_str) == Some(&kind.version);
                 let index = versions.iter().position(named)?;
                 let steps = ["spec", "versions", &index.to_string(), "schema", "openAPIV3Schema"];
                 let steps = steps.iter().map(|step| (*step).to_owned()).collect();

@@ -199,7 +199,11 @@ mod tests {
         for (line, character, expected) in
             [(0, 9, 2), (1, 1, 4), (1, 2, 8), (1, 3, 9), (2, 0, 10), (2, 5, 11), (9, 0, 11)]
         {
-            assert_eq!(text.offset(Place { line, character }, Encoding::Utf16), expected, "{line}:{character}");
+            assert_eq!(
+                text.offset(Place { line, character }, Encoding::Utf16),
+                expected,
+                "{line}:{character}"
+            );
         }
     }
 }

@@ -10,7 +10,9 @@ use admit_policy::lint::Severity;
 use admit_policy::manifest::{Document, LoadError};
 use admit_policy::suite::Suite;
 use admit_policy::suite::crd::CrdSuite;
-use admit_policy::{Documents, ExpressionId, GroupVersionKind, GroupVersionResource, LoadOptions, Recorded, Types};
+use admit_policy::{
+    Documents, ExpressionId, GroupVersionKind, GroupVersionResource, LoadOptions, Recorded, Types,
+};
 use serde_json::Value;
 
 use crate::cases;
@@ -149,7 +151,11 @@ impl Workspace {
     }
 
     /// Makes several changes, one after the other; one without a range replaces all of the text.
-    pub fn change<'n>(&mut self, name: &str, changes: impl IntoIterator<Item = (Option<Range<Place>>, &'n str)>) {
+    pub fn change<'n>(
+        &mut self,
+        name: &str,
+        changes: impl IntoIterator<Item = (Option<Range<Place>>, &'n str)>,
+    ) {
         let encoding = self.encoding;
         if let Some(file) = self.files.get_mut(name) {
             let mut text = std::mem::take(&mut file.text);

@@ -99,8 +99,8 @@ pub use self::set::builtins::{Builtins, Prepared, StrategicError};
 pub use self::set::known::KnownKinds;
 pub use self::vap::{
     Binding, ConditionsError, ExpressionError, FailurePolicy, MatchConditions, Missed, Mutated,
-    MutatingPolicy, NotFoundAction, OutOfBudget, ParamRef, ParamSelector, Policy, PolicyScope, Reinvocation, Schemas,
-    TypeWarning, Types, Unmade,
+    MutatingPolicy, NotFoundAction, OutOfBudget, ParamRef, ParamSelector, Policy, PolicyScope, Reinvocation,
+    Schemas, TypeWarning, Types, Unmade,
 };
 
 pub use self::exception::PolicyException;

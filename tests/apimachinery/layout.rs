@@ -48,7 +48,9 @@ fn below(layout: &Layout, id: SpotId, value: &Value, text: &str, name: &str) -> 
 }
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())).flatten() {
+    for entry in
+        fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())).flatten()
+    {
         let path = entry.path();
         if path.is_dir() {
             files(&path, found);

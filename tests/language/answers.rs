@@ -72,14 +72,18 @@ fn behind(text: &str, mark: &str) -> Place {
     let before = &text[..at];
     let line = before.matches('\n').count();
     let column = before.rsplit('\n').next().unwrap_or_default().encode_utf16().count();
-    Place { line: u32::try_from(line).expect("few lines"), character: u32::try_from(column).expect("short lines") }
+    Place {
+        line: u32::try_from(line).expect("few lines"),
+        character: u32::try_from(column).expect("short lines"),
+    }
 }
 
 fn shown(text: &str, range: &Range<Place>) -> String {
     let lines: Vec<Vec<u16>> = text.split('\n').map(|line| line.encode_utf16().collect()).collect();
     assert_eq!(range.start.line, range.end.line, "on one line");
     let line = &lines[range.start.line as usize];
-    String::from_utf16(&line[range.start.character as usize..range.end.character as usize]).expect("whole characters")
+    String::from_utf16(&line[range.start.character as usize..range.end.character as usize])
+        .expect("whole characters")
 }
 
 fn labels(workspace: &Workspace, file: &str, place: Place, kind: ItemKind) -> Vec<String> {
@@ -110,7 +114,8 @@ fn a_text_that_is_no_yaml_says_so() {
 #[test]
 fn suites_of_the_wrong_shape_are_told_where_they_are_wrong() {
     let mut workspace = workspace(Encoding::Utf16);
-    let suite = "apiVersion: admit/v1\nkind: Suite\ncases:\n- name: a\n  object: {}\n  expect: {outcome: perhaps}\n";
+    let suite =
+        "apiVersion: admit/v1\nkind: Suite\ncases:\n- name: a\n  object: {}\n  expect: {outcome: perhaps}\n";
     workspace.open("a.suite.yaml", suite.to_owned());
     let found = workspace.check("a.suite.yaml");
     let suites: Vec<_> = found.iter().filter(|mistake| mistake.code == "suite").collect();
@@ -124,10 +129,18 @@ fn hover_tells_types_documentation_bounds_and_cost() {
     workspace.check("shop.yaml");
     let size = workspace.hover("shop.yaml", behind(DEFINITION, "self.siz")).expect("a field");
     assert_eq!(shown(DEFINITION, &size.range), "size");
-    assert!(size.text.starts_with("```cel\nself.size: int\n```\nHow large it is.\n- minimum: `1`"), "{}", size.text);
+    assert!(
+        size.text.starts_with("```cel\nself.size: int\n```\nHow large it is.\n- minimum: `1`"),
+        "{}",
+        size.text
+    );
     assert!(size.text.contains("Estimated cost: "), "{}", size.text);
     let door = workspace.hover("shop.yaml", behind(DEFINITION, "(d, d.na")).expect("a field of an element");
-    assert!(door.text.contains("d.name: string") && door.text.contains("What a “door” is called."), "{}", door.text);
+    assert!(
+        door.text.contains("d.name: string") && door.text.contains("What a “door” is called."),
+        "{}",
+        door.text
+    );
     assert!(door.text.contains("maxLength: `63`"), "{}", door.text);
     let all = workspace.hover("policy.yaml", behind(POLICY, "doors.al")).expect("a macro");
     assert!(all.text.contains("list.all(x, test)") && all.text.contains("1.29 or before"), "{}", all.text);
@@ -154,14 +167,22 @@ fn completion_knows_fields_names_functions_and_values() {
     assert!(labels(&workspace, "policy.yaml", at, ItemKind::Macro).contains(&"exists_one".to_owned()));
     let text = POLICY.replace("variables.doors.\n", "object.spec.doors.all(d, d.\n");
     workspace.open("policy.yaml", text.clone());
-    assert_eq!(labels(&workspace, "policy.yaml", behind(&text, "object.spec.doors.all(d, d."), ItemKind::Field), ["name"]);
+    assert_eq!(
+        labels(&workspace, "policy.yaml", behind(&text, "object.spec.doors.all(d, d."), ItemKind::Field),
+        ["name"]
+    );
     let text = POLICY.replace("variables.doors.\n", "variables.d\n");
     workspace.open("policy.yaml", text.clone());
-    assert_eq!(labels(&workspace, "policy.yaml", behind(&text, "- expression: variables.d"), ItemKind::Field), ["doors"]);
+    assert_eq!(
+        labels(&workspace, "policy.yaml", behind(&text, "- expression: variables.d"), ItemKind::Field),
+        ["doors"]
+    );
     let text = POLICY.replace("variables.doors.\n", "object.spec.doors.all(door, do\n");
     workspace.open("policy.yaml", text.clone());
     let names = labels(&workspace, "policy.yaml", behind(&text, "door, do"), ItemKind::Variable);
-    for name in ["door", "object", "params", "request", "variables", "authorizer", "namespaceObject", "oldObject"] {
+    for name in
+        ["door", "object", "params", "request", "variables", "authorizer", "namespaceObject", "oldObject"]
+    {
         assert!(names.contains(&name.to_owned()), "{name} of {names:?}");
     }
     let text = DEFINITION.replace("self.size > 1", "self.phase in ['Open', '");
@@ -195,7 +216,9 @@ fn definitions_are_found_in_other_files() {
     assert_eq!((&*found.file, shown(DEFINITION, &found.range)), ("shop.yaml", "doors".to_owned()));
     let found = workspace.definition("policy.yaml", behind(POLICY, "d.na")).expect("a field of an element");
     assert_eq!(found.range.start, behind(DEFINITION, "properties:\n                    "));
-    let found = workspace.definition("policy.yaml", behind(POLICY, "size() > 0 &&\n        variables.do")).expect("a variable");
+    let found = workspace
+        .definition("policy.yaml", behind(POLICY, "size() > 0 &&\n        variables.do"))
+        .expect("a variable");
     assert_eq!((&*found.file, found.range.start), ("policy.yaml", behind(POLICY, "- name: ")));
     let found = workspace.definition("policy.yaml", behind(POLICY, "!= para")).expect("params");
     assert_eq!(shown(POLICY, &found.range), "paramKind");
@@ -206,7 +229,8 @@ fn a_variable_is_renamed_wherever_it_is_used() {
     let workspace = workspace(Encoding::Utf16);
     let at = behind(POLICY, "string(variables.do");
     let edits = workspace.rename("policy.yaml", at, "entries").expect("a variable");
-    let shown: Vec<_> = edits.iter().map(|edit| (edit.range.start.line, shown(POLICY, &edit.range))).collect();
+    let shown: Vec<_> =
+        edits.iter().map(|edit| (edit.range.start.line, shown(POLICY, &edit.range))).collect();
     let lines = [8, 13, 14, 15, 16];
     assert_eq!(shown, lines.map(|line| (line, "doors".to_owned())));
     assert_eq!(workspace.rename("policy.yaml", behind(POLICY, "- name: do"), "entries"), Ok(edits));
@@ -221,7 +245,8 @@ fn a_variable_is_renamed_wherever_it_is_used() {
 fn columns_are_counted_as_the_editor_asks() {
     for (encoding, column) in [(Encoding::Utf8, 48), (Encoding::Utf16, 47)] {
         let workspace = workspace(encoding);
-        let edits = workspace.rename("policy.yaml", Place { line: 8, character: 11 }, "x").expect("a variable");
+        let edits =
+            workspace.rename("policy.yaml", Place { line: 8, character: 11 }, "x").expect("a variable");
         let of_message = edits.iter().find(|edit| edit.range.start.line == 15).expect("in the message");
         assert_eq!(of_message.range.start.character, column, "{encoding:?}");
     }

@@ -2,8 +2,8 @@
 
 use admit_language::{Encoding, Place, Workspace};
 use admit_policy::{Documents, LoadOptions};
-use proptest::test_runner::{RngAlgorithm, TestRng};
 use proptest::prelude::RngCore as _;
+use proptest::test_runner::{RngAlgorithm, TestRng};
 
 use crate::answers::{DEFINITION, POLICY, workspace};
 
@@ -12,7 +12,22 @@ const EDITS: usize = 1_000;
 const COMPARED: usize = 20;
 
 const TYPED: [&str; 16] = [
-    "\n", ".", "x", " ", "'", "\"", "self.", "object.spec", "variables.doors", "(", ")", ": ", "ä", "💡", "- expression: ", "&&",
+    "\n",
+    ".",
+    "x",
+    " ",
+    "'",
+    "\"",
+    "self.",
+    "object.spec",
+    "variables.doors",
+    "(",
+    ")",
+    ": ",
+    "ä",
+    "💡",
+    "- expression: ",
+    "&&",
 ];
 
 #[test]
@@ -35,7 +50,8 @@ fn a_thousand_edits_come_to_the_same_as_their_text() {
             edited.open(name, original.to_owned());
         }
         if number % (EDITS / COMPARED) == 0 {
-            let mut fresh = Workspace::new(Box::new(Documents::default()), LoadOptions::default(), Encoding::Utf16);
+            let mut fresh =
+                Workspace::new(Box::new(Documents::default()), LoadOptions::default(), Encoding::Utf16);
             for file in edited.files().map(str::to_owned).collect::<Vec<_>>() {
                 fresh.open(&file, edited.text(&file).expect("an open file").to_owned());
             }

@@ -143,7 +143,8 @@ fn the_protocol_is_spoken_from_begin_to_end() {
     let uri = "file:///work/policy.yaml";
     client.open(uri, POLICY);
     let found = client.diagnostics(uri, 1);
-    let told: Vec<_> = found.iter().map(|found| (&found["code"], &found["severity"], &found["range"])).collect();
+    let told: Vec<_> =
+        found.iter().map(|found| (&found["code"], &found["severity"], &found["range"])).collect();
     // The dot before the field, in the second line of a folded expression.
     let expected = [("no-binding", 2, range(2, 0, 8)), ("type-check", 2, range(12, 21, 22))];
     for (code, severity, at) in &expected {
@@ -208,7 +209,11 @@ fn what_lint_says_is_what_the_editor_is_told() {
     assert_eq!(told.len(), findings.len(), "{told:#?}\n{findings:#?}");
     for (told, found) in told.iter().zip(findings) {
         assert_eq!(told["code"], found["code"]);
-        assert_eq!(told["range"]["start"]["line"].as_u64().map(|line| line + 1), found["line"].as_u64(), "{found}");
+        assert_eq!(
+            told["range"]["start"]["line"].as_u64().map(|line| line + 1),
+            found["line"].as_u64(),
+            "{found}"
+        );
         assert!(told["message"].as_str().unwrap().starts_with(found["message"].as_str().unwrap()), "{told}");
     }
     client.end();
@@ -274,9 +279,12 @@ cases:
         other => panic!("{other:?}"),
     }
     let shown = client.ask("textDocument/inlayHint", hints.clone()).unwrap();
-    let shown: Vec<_> = shown.as_array().unwrap().iter().map(|hint| (&hint["position"], &hint["label"])).collect();
+    let shown: Vec<_> =
+        shown.as_array().unwrap().iter().map(|hint| (&hint["position"], &hint["label"])).collect();
     let end = |line: usize| json!({"line": line, "character": policy.lines().nth(line).unwrap().encode_utf16().count()});
-    let of_line = |line: usize| shown.iter().find(|(at, _)| **at == end(line)).map(|(_, label)| label.as_str().unwrap());
+    let of_line = |line: usize| {
+        shown.iter().find(|(at, _)| **at == end(line)).map(|(_, label)| label.as_str().unwrap())
+    };
     assert!(of_line(12).is_some_and(|label| label.contains("object.metadata.name = \"a\"")), "{shown:?}");
     assert!(of_line(11).is_some_and(|label| label.contains("variables.short = true")), "{shown:?}");
     // What was changed since has no values.
@@ -299,7 +307,10 @@ fn what_is_wrong_with_messages_is_told_and_the_server_goes_on() {
     assert_eq!(client.ask("textDocument/hover", json!({"textDocument": 1})).unwrap_err().0, -32_602);
     assert_eq!(client.ask("textDocument/formatting", json!({})).unwrap_err().0, -32_601);
     client.tell("textDocument/didOpen", json!([]));
-    client.tell("textDocument/didChange", json!({"textDocument": {"uri": "file:///none", "version": 1}, "contentChanges": []}));
+    client.tell(
+        "textDocument/didChange",
+        json!({"textDocument": {"uri": "file:///none", "version": 1}, "contentChanges": []}),
+    );
     client.tell("$/whatever", json!(7));
     let uri = "file:///huge.yaml";
     client.open(uri, &"#".repeat(16 * 1024 * 1024 + 1));
@@ -329,9 +340,11 @@ fn the_program_speaks_over_its_standard_streams() {
         .unwrap();
     let mut stdin = program.stdin.take().unwrap();
     let mut stdout = BufReader::new(program.stdout.take().unwrap());
-    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}});
+    let initialize =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}});
     let document = json!({"uri": "file:///a.yaml", "languageId": "yaml", "version": 7, "text": POLICY});
-    let open = json!({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": document}});
+    let open =
+        json!({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": document}});
     let initialized = json!({"jsonrpc": "2.0", "method": "initialized", "params": {}});
     for body in [initialize.to_string(), initialized.to_string(), "no JSON".to_owned(), open.to_string()] {
         write!(stdin, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
@@ -423,7 +436,11 @@ fn a_key_in_five_thousand_lines() {
     let middle = |times: &[Duration]| times[times.len() / 2];
     let text = format!(
         "{lines} lines: diagnostics {:?} (most {:?}), completion {:?} (most {:?}), memory {} kB more, {after} kB in all\n",
-        middle(&told), told[told.len() - 1], middle(&completed), completed[completed.len() - 1], after.saturating_sub(before),
+        middle(&told),
+        told[told.len() - 1],
+        middle(&completed),
+        completed[completed.len() - 1],
+        after.saturating_sub(before),
     );
     std::io::stderr().write_all(text.as_bytes()).unwrap();
     client.end();

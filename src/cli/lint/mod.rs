@@ -141,7 +141,8 @@ impl LintArgs {
                     let (found, asked) = releases::findings(documents, &asked);
                     report.findings.extend(found);
                     report.findings.sort_by(|a, b| {
-                        let key = |finding: &Finding| (finding.mistake.file.clone(), finding.mistake.position);
+                        let key =
+                            |finding: &Finding| (finding.mistake.file.clone(), finding.mistake.position);
                         key(a).cmp(&key(b))
                     });
                     asked

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use admit_language::Workspace;
 use gen_lsp_types::{
-    CodeLens, CodeLensParams, Command, CompletionList, CompletionParams, Contents, DefinitionParams, Hover, HoverParams, InlayHint, InlayHintParams, Label, Location, RenameParams,
-    TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit,
+    CodeLens, CodeLensParams, Command, CompletionList, CompletionParams, Contents, DefinitionParams, Hover,
+    HoverParams, InlayHint, InlayHintParams, Label, Location, RenameParams, TextDocumentPositionParams,
+    TextEdit, Uri, WorkspaceEdit,
 };
 use lsp_server::{ErrorCode, Request, Response};
 use serde::Serialize;
@@ -49,7 +50,9 @@ pub(super) fn answer(
             let found = workspace.definition(&file, place);
             value(found.map(|found| Location { uri: uri(&found.file), range: protocol::range(&found.range) }))
         }),
-        "textDocument/rename" => read(params).and_then(|params: RenameParams| rename(workspace, &params, key)),
+        "textDocument/rename" => {
+            read(params).and_then(|params: RenameParams| rename(workspace, &params, key))
+        }
         "textDocument/codeLens" => read(params).and_then(|params: CodeLensParams| {
             let uri = &params.text_document.uri;
             let cases = workspace.cases(&key(uri)).into_iter();
@@ -88,13 +91,21 @@ pub(super) fn answer(
     }
 }
 
-fn rename(workspace: &Workspace, params: &RenameParams, key: &dyn Fn(&Uri) -> String) -> Result<Value, Refused> {
+fn rename(
+    workspace: &Workspace,
+    params: &RenameParams,
+    key: &dyn Fn(&Uri) -> String,
+) -> Result<Value, Refused> {
     let (file, place) = asked(&params.text_document_position_params, key);
     let edits = workspace.rename(&file, place, &params.new_name);
     let edits = edits.map_err(|error| Refused(ErrorCode::RequestFailed, error.to_string()))?;
-    let edits = edits.into_iter().map(|edit| TextEdit { range: protocol::range(&edit.range), new_text: edit.text });
+    let edits =
+        edits.into_iter().map(|edit| TextEdit { range: protocol::range(&edit.range), new_text: edit.text });
     let uri = params.text_document_position_params.text_document.uri.clone();
-    value(WorkspaceEdit { changes: Some(HashMap::from([(uri, edits.collect())])), ..WorkspaceEdit::default() })
+    value(WorkspaceEdit {
+        changes: Some(HashMap::from([(uri, edits.collect())])),
+        ..WorkspaceEdit::default()
+    })
 }
 
 fn asked(at: &TextDocumentPositionParams, key: &dyn Fn(&Uri) -> String) -> (String, admit_language::Place) {

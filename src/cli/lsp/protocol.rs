@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use admit_language::{Item, ItemKind, Mistake, Place};
 use admit_policy::lint::Severity;
 use gen_lsp_types::{
-    Code, CompletionItem, CompletionItemKind, CompletionItemTextEdit, Diagnostic, DiagnosticSeverity, Documentation,
-    MarkupContent, MarkupKind, Message, Position, Range as ProtocolRange, TextEdit, Uri,
+    Code, CompletionItem, CompletionItemKind, CompletionItemTextEdit, Diagnostic, DiagnosticSeverity,
+    Documentation, MarkupContent, MarkupKind, Message, Position, Range as ProtocolRange, TextEdit, Uri,
 };
 
 /// Who tells mistakes.
@@ -68,8 +68,12 @@ pub(super) fn item(item: Item, replaced: ProtocolRange) -> CompletionItem {
             ItemKind::Macro => CompletionItemKind::Keyword,
         }),
         detail: (!detail.is_empty()).then_some(detail),
-        documentation: (!documentation.is_empty()).then(|| Documentation::MarkupContent(markdown(documentation))),
-        text_edit: Some(CompletionItemTextEdit::TextEdit(TextEdit { range: replaced, new_text: label.clone() })),
+        documentation: (!documentation.is_empty())
+            .then(|| Documentation::MarkupContent(markdown(documentation))),
+        text_edit: Some(CompletionItemTextEdit::TextEdit(TextEdit {
+            range: replaced,
+            new_text: label.clone(),
+        })),
         label,
         ..CompletionItem::default()
     }

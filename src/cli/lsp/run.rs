@@ -32,5 +32,10 @@ pub(super) fn case(suite: &str, name: &str) -> Result<Ran, Fault> {
     if !result.message.is_empty() {
         told += &format!(": {}", result.message);
     }
-    Ok(Ran { passed, outcome: result.outcome.as_str(), told, recorded: recording.finish().into_iter().collect() })
+    Ok(Ran {
+        passed,
+        outcome: result.outcome.as_str(),
+        told,
+        recorded: recording.finish().into_iter().collect(),
+    })
 }

@@ -10,12 +10,12 @@ use admit_language::{Encoding, Workspace};
 use admit_policy::{LoadOptions, asking};
 use crossbeam_channel::{Receiver, TryRecvError};
 use gen_lsp_types::{
-    CodeLensOptions, CompletionOptions, DefinitionProvider, Diagnostic, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
-    DidCloseTextDocumentParams, DidOpenTextDocumentParams, ExecuteCommandOptions, ExecuteCommandParams, HoverProvider, InitializeParams, InitializeResult,
-    InlayHintProvider,
-    MessageType, PositionEncodingKind, PublishDiagnosticsParams, RenameProvider, ServerCapabilities, ServerInfo,
-    ShowMessageParams, TextDocumentContentChangeEvent, TextDocumentSync, TextDocumentSyncKind,
-    TextDocumentSyncOptions, Uri, WorkspaceFolders,
+    CodeLensOptions, CompletionOptions, DefinitionProvider, Diagnostic, DidChangeTextDocumentParams,
+    DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    ExecuteCommandOptions, ExecuteCommandParams, HoverProvider, InitializeParams, InitializeResult,
+    InlayHintProvider, MessageType, PositionEncodingKind, PublishDiagnosticsParams, RenameProvider,
+    ServerCapabilities, ServerInfo, ShowMessageParams, TextDocumentContentChangeEvent, TextDocumentSync,
+    TextDocumentSyncKind, TextDocumentSyncOptions, Uri, WorkspaceFolders,
 };
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
 use serde::de::DeserializeOwned;
@@ -239,7 +239,8 @@ impl Server {
 
     /// Runs a case as it is saved, and tells how it ended.
     fn execute(&mut self, request: Request) {
-        let refused = |code: ErrorCode, text: String| Response::new_err(request.id.clone(), code as i32, text);
+        let refused =
+            |code: ErrorCode, text: String| Response::new_err(request.id.clone(), code as i32, text);
         let params = match read::<ExecuteCommandParams>(request.params) {
             Ok(params) => params,
             Err(error) => return self.send(refused(ErrorCode::InvalidParams, error.to_string())),
@@ -258,7 +259,8 @@ impl Server {
                 self.workspace.ran(ran.recorded);
                 let kind = if ran.passed { MessageType::Info } else { MessageType::Warning };
                 self.say(kind, ran.told.clone());
-                let result = serde_json::json!({"passed": ran.passed, "outcome": ran.outcome, "message": ran.told});
+                let result =
+                    serde_json::json!({"passed": ran.passed, "outcome": ran.outcome, "message": ran.told});
                 self.send(Response::new_ok(request.id, result));
                 if self.refreshes {
                     self.asked += 1;
@@ -304,7 +306,9 @@ impl Server {
         *version = params.text_document.version;
         if self.oversized.contains(&file) {
             let whole = params.content_changes.into_iter().rev().find_map(|change| match change {
-                TextDocumentContentChangeEvent::TextDocumentContentChangeWholeDocument(whole) => Some(whole.text),
+                TextDocumentContentChangeEvent::TextDocumentContentChangeWholeDocument(whole) => {
+                    Some(whole.text)
+                }
                 TextDocumentContentChangeEvent::TextDocumentContentChangePartial(_) => None,
             });
             // Changes of a text that nobody has lead nowhere.

@@ -55,7 +55,8 @@ impl PolicyScope {
         let params_type = params.as_ref().map(|kind| types.type_of(kind).unwrap_or(Type::Dyn));
         let variables = spec.get("variables").and_then(Value::as_array).map(|variables| {
             let seen = variables.iter().take(before.unwrap_or(MAX_VARIABLES).min(MAX_VARIABLES));
-            seen.filter_map(|variable| Some((text(variable, "name")?, text(variable, "expression")?))).collect()
+            seen.filter_map(|variable| Some((text(variable, "name")?, text(variable, "expression")?)))
+                .collect()
         });
         let kinds = kinds(spec, types).into_iter().map(|kind| {
             let ty = types.type_of(&kind);

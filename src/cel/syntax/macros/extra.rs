@@ -4,15 +4,45 @@ use super::{Expander, Expansion, Macro, Site};
 use crate::syntax::ast::{Expr, ExprId, Literal};
 
 /// `cel.bind(name, value, expression)`.
-pub(crate) const BIND: &[Macro] = &[Macro { name: "bind", receiver: true, args: Some(3), doc: "cel.bind(name, value, expression): the expression, in which the name stands for the value.", expand: bind }];
+pub(crate) const BIND: &[Macro] = &[Macro {
+    name: "bind",
+    receiver: true,
+    args: Some(3),
+    doc: "cel.bind(name, value, expression): the expression, in which the name stands for the value.",
+    expand: bind,
+}];
 
 /// What optimisers write for expressions that occur several times: `cel.block([values], expression)`, in which
 /// `cel.index(n)` stands for the value at that position, and variables of macros that no text can name otherwise.
 pub(crate) const BLOCK: &[Macro] = &[
-    Macro { name: "block", receiver: true, args: Some(2), doc: "cel.block([values], expression): the expression, in which cel.index(n) stands for the value at that position.", expand: block },
-    Macro { name: "index", receiver: true, args: Some(1), doc: "cel.index(n): the value at that position of cel.block.", expand: |e, s| numbered(e, s, "@index") },
-    Macro { name: "iterVar", receiver: true, args: Some(2), doc: "cel.iterVar(depth, n): the variable of a macro.", expand: |e, s| numbered(e, s, "@it") },
-    Macro { name: "accuVar", receiver: true, args: Some(2), doc: "cel.accuVar(depth, n): the result of a macro while it is being made.", expand: |e, s| numbered(e, s, "@ac") },
+    Macro {
+        name: "block",
+        receiver: true,
+        args: Some(2),
+        doc: "cel.block([values], expression): the expression, in which cel.index(n) stands for the value at that position.",
+        expand: block,
+    },
+    Macro {
+        name: "index",
+        receiver: true,
+        args: Some(1),
+        doc: "cel.index(n): the value at that position of cel.block.",
+        expand: |e, s| numbered(e, s, "@index"),
+    },
+    Macro {
+        name: "iterVar",
+        receiver: true,
+        args: Some(2),
+        doc: "cel.iterVar(depth, n): the variable of a macro.",
+        expand: |e, s| numbered(e, s, "@it"),
+    },
+    Macro {
+        name: "accuVar",
+        receiver: true,
+        args: Some(2),
+        doc: "cel.accuVar(depth, n): the result of a macro while it is being made.",
+        expand: |e, s| numbered(e, s, "@ac"),
+    },
 ];
 
 /// `math.least(…)` and `math.greatest(…)`, of any number of numbers or of one list.
@@ -21,13 +51,15 @@ pub(crate) const MATH: &[Macro] = &[
         name: "least",
         receiver: true,
         args: None,
-        doc: "math.least(a, b, ...): the smallest of numbers, or of a list of them.", expand: |e, s| extreme(e, s, "math.least()", "math.@min"),
+        doc: "math.least(a, b, ...): the smallest of numbers, or of a list of them.",
+        expand: |e, s| extreme(e, s, "math.least()", "math.@min"),
     },
     Macro {
         name: "greatest",
         receiver: true,
         args: None,
-        doc: "math.greatest(a, b, ...): the greatest of numbers, or of a list of them.", expand: |e, s| extreme(e, s, "math.greatest()", "math.@max"),
+        doc: "math.greatest(a, b, ...): the greatest of numbers, or of a list of them.",
+        expand: |e, s| extreme(e, s, "math.greatest()", "math.@max"),
     },
 ];
 
