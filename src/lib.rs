@@ -17,6 +17,7 @@
 //! | package `admit-cel` (`src/cel`) | the value, error and cost of an expression | admit-apimachinery |
 //! | package `admit-policy` (`src/policy`) | documents → `PolicySet`, request → `Decision`; no I/O | admit-cel, admit-apimachinery |
 //! | package `admit-analysis` (`src/analysis`) | what policies and definitions mean beyond one object; no I/O | admit-cel, admit-policy |
+//! | package `admit-language` (`src/language`) | what an editor asks about expressions; no I/O, no protocol | admit-analysis, admit-apimachinery, admit-cel, admit-policy |
 //! | package `admit-serving` (`src/serving`) | who is connected to a port, and for how long | nothing of ours |
 //! | package `admit-apiserver` (`src/apiserver`) | the Kubernetes API over a versioned store | admit-cel, admit-policy, admit-serving, admit-apimachinery |
 //! | package `admit-testing` (`src/testing`) | clusters in the process of a test | admit-apiserver, admit-apimachinery |

@@ -28,6 +28,7 @@ mod kubeconfig;
 mod lint;
 mod load;
 mod localnode_flags;
+pub mod lsp;
 mod must_gather;
 mod mutate;
 mod observability_flags;
@@ -86,6 +87,8 @@ enum Command {
     Init(init::InitArgs),
     /// Find what a server would refuse, what costs too much and what does nothing
     Lint(lint::LintArgs),
+    /// Answer an editor: mistakes, types, completion and names of CEL, as a language server
+    Lsp(lsp::LspArgs),
     /// Show what every expression made of a test case or of manifests
     Explain(Box<explain::ExplainArgs>),
     /// Draw which values of a field may follow one another
@@ -209,6 +212,7 @@ impl Cli {
             Command::Check(args) => args.run(),
             Command::Init(args) => args.run(),
             Command::Lint(args) => args.run(),
+            Command::Lsp(args) => args.run(),
             Command::Explain(args) => args.run(),
             Command::States(args) => args.run(),
             Command::Prove(args) => args.run(),

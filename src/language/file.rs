@@ -111,12 +111,18 @@ struct Changed {
 }
 
 impl Good {
-    /// The definitions among the documents that a server would take.
+    /// The definitions among the documents, without their rules: what kinds there are, and of which types, is known also
+    /// while a rule is being written.
     pub(crate) fn definitions(&self) -> &[Arc<CompiledCrd>] {
         self.definitions.get_or_init(|| {
             let of_crds =
                 self.documents.iter().filter(|document| is_kind(document, "CustomResourceDefinition"));
-            of_crds.filter_map(|document| CompiledCrd::compile(&document.value).ok().map(Arc::new)).collect()
+            let without_rules = of_crds.map(|document| {
+                let mut value = document.value.clone();
+                forget_rules(&mut value);
+                value
+            });
+            without_rules.filter_map(|value| CompiledCrd::compile(&value).ok().map(Arc::new)).collect()
         })
     }
 
@@ -149,6 +155,18 @@ impl Good {
         self.layout.ids().find(|id| {
             self.layout.spot(*id).is_some_and(|spot| spot.style.is_none() && spot.value.start == start)
         })
+    }
+}
+
+/// As deep as documents may nest.
+fn forget_rules(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.remove("x-kubernetes-validations");
+            map.values_mut().for_each(forget_rules);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget_rules),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

@@ -13,6 +13,7 @@
 //! | `text` | lines, columns and changes of texts | nothing of ours |
 //! | [`lint`] | what `admit lint` says of files, and of which token | text |
 //! | `file` | what is known of a file while it is broken | lint, text |
+//! | `cases` | the cases of suites, and what a run made of expressions | file |
 //! | `site` | which expression stands at a place, and what it may name | file, text |
 //! | `origin` | which place of a schema a part of an expression comes from | file, site |
 //! | `recover` | an expression up to the cursor, closed | nothing of ours |
@@ -20,10 +21,11 @@
 //! | `hover` | what is told of what stands at a place | functions, origin, site |
 //! | `complete` | what may be written at a place | functions, origin, recover, site |
 //! | `navigate` | where a name is defined, and where it is used | file, origin, site, text |
-//! | `workspace` | all files, and the answers about them | complete, file, hover, lint, navigate, origin, site, text |
+//! | `workspace` | all files, and the answers about them | cases, complete, file, hover, lint, navigate, origin, site, text |
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
+mod cases;
 mod complete;
 mod file;
 mod functions;

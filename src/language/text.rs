@@ -123,6 +123,12 @@ impl Text {
         start.saturating_add(at)
     }
 
+    /// The byte at which a line ends, which is counted from one.
+    pub(crate) fn end_of(&self, line: usize) -> usize {
+        let (start, text) = self.line_at(line.saturating_sub(1));
+        start.saturating_add(text.len())
+    }
+
     /// Puts `new` in the place of a part.
     pub fn edit(&mut self, range: Range<Place>, new: &str, encoding: Encoding) {
         let start = self.offset(range.start, encoding);

@@ -10,16 +10,19 @@ use admit_policy::lint::Severity;
 use admit_policy::manifest::{Document, LoadError};
 use admit_policy::suite::Suite;
 use admit_policy::suite::crd::CrdSuite;
-use admit_policy::{Documents, GroupVersionKind, GroupVersionResource, LoadOptions, Types};
+use admit_policy::{
+    Documents, ExpressionId, GroupVersionKind, GroupVersionResource, LoadOptions, Recorded, Types,
+};
 use serde_json::Value;
 
+use crate::cases;
 use crate::complete::{Item, complete};
 use crate::file::{File, Good, is_kind};
 use crate::hover::hover;
 use crate::lint::{Reading, Tokens};
 use crate::navigate::{self, RenameError};
 use crate::origin::{Files, Origins};
-use crate::site::{Names, Site};
+use crate::site::{Kind, Names, Site};
 use crate::text::{Encoding, Place, Text};
 
 /// Files by their names, and what is known of kinds.
@@ -70,6 +73,8 @@ pub struct Workspace {
     builtin: Box<dyn Types>,
     options: LoadOptions,
     encoding: Encoding,
+    /// What the last run of a case made of expressions.
+    last: Vec<(ExpressionId, Recorded)>,
 }
 
 /// A mistake, or a part without effect.
@@ -126,7 +131,7 @@ impl Workspace {
     /// [`Workspace`] has an example of all of it.
     #[must_use]
     pub fn new(builtin: Box<dyn Types>, options: LoadOptions, encoding: Encoding) -> Self {
-        Self { files: BTreeMap::new(), builtin, options, encoding }
+        Self { files: BTreeMap::new(), builtin, options, encoding, last: Vec::new() }
     }
 
     /// Adds a file, or replaces its text.
@@ -281,6 +286,43 @@ impl Workspace {
         Ok(ranges.into_iter().map(edit).collect())
     }
 
+    /// The cases of the suites of a file, each with the place of its name.
+    ///
+    /// ```
+    /// use admit_language::{Encoding, Workspace};
+    /// use admit_policy::{Documents, LoadOptions};
+    ///
+    /// let suite = "apiVersion: admit/v1\nkind: Suite\ncases:\n- name: 'a case'\n  expect: {outcome: allow}\n";
+    /// let mut workspace = Workspace::new(Box::new(Documents::default()), LoadOptions::default(), Encoding::Utf16);
+    /// workspace.open("a.suite.yaml", suite.to_owned());
+    /// let cases = workspace.cases("a.suite.yaml");
+    /// assert_eq!((&*cases[0].0, cases[0].1.start.line, cases[0].1.start.character), ("a case", 3, 8));
+    /// workspace.ran(Vec::new());
+    /// assert!(workspace.values("a.suite.yaml").is_empty());
+    /// ```
+    #[must_use]
+    pub fn cases(&self, name: &str) -> Vec<(String, Range<Place>)> {
+        let good = self.files.get(name).filter(|file| file.is_good()).and_then(|file| file.good.as_ref());
+        let found = good.into_iter().flat_map(|good| {
+            cases::cases(good).into_iter().map(|(name, range)| (name, self.places(&good.text, range)))
+        });
+        found.collect()
+    }
+
+    /// Keeps what a run of a case made of expressions, in the place of what was kept before. [`Self::cases`] has an example.
+    pub fn ran(&mut self, recorded: Vec<(ExpressionId, Recorded)>) {
+        self.last = recorded;
+    }
+
+    /// What the last run made of the expressions of a file: the ends of their lines, with the values of their parts. An
+    /// expression that was changed since has none.
+    #[must_use]
+    pub fn values(&self, name: &str) -> Vec<(Place, String)> {
+        let Some(file) = self.files.get(name) else { return Vec::new() };
+        let values = cases::values(file, &self.last).into_iter();
+        values.map(|(offset, text)| (file.text.place(offset, self.encoding), text)).collect()
+    }
+
     fn asked<'f, T>(
         &'f self,
         name: &str,
@@ -289,7 +331,11 @@ impl Workspace {
     ) -> Option<T> {
         let (name, file) = self.files.get_key_value(name)?;
         let (site, offset) = Site::at(file, file.text.offset(place, self.encoding))?;
-        let names: Names = site.names(&self.known())?;
+        // Rules know their schema alone: no kind is looked up for them.
+        let names: Names = match site.kind {
+            Kind::Rule { .. } => site.names(self.builtin.as_ref())?,
+            Kind::Policy { .. } => site.names(&self.known())?,
+        };
         let files: Files<'f> = self.goods();
         answer(file, &Origins { site: &site, file: name, names: &names, files: &files }, offset)
     }

@@ -18,6 +18,7 @@ mod kill;
 mod kit;
 mod licences;
 mod live;
+mod lsp;
 mod mustgather;
 mod mutate;
 mod observability;

@@ -1,0 +1,121 @@
+//! What each request is answered.
+
+use std::collections::HashMap;
+
+use admit_language::Workspace;
+use gen_lsp_types::{
+    CodeLens, CodeLensParams, Command, CompletionList, CompletionParams, Contents, DefinitionParams, Hover,
+    HoverParams, InlayHint, InlayHintParams, Label, Location, RenameParams, TextDocumentPositionParams,
+    TextEdit, Uri, WorkspaceEdit,
+};
+use lsp_server::{ErrorCode, Request, Response};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::protocol;
+
+/// Runs a case of a suite, and shows the values of its expressions beside their lines.
+pub(super) const RUN_CASE: &str = "admit.runCase";
+
+/// Why a request is not answered: the code of the protocol, and what to do.
+struct Refused(ErrorCode, String);
+
+/// Answers a request. `key` is the name of a file by its URI, `uri` the other way round.
+pub(super) fn answer(
+    workspace: &Workspace,
+    request: Request,
+    key: &dyn Fn(&Uri) -> String,
+    uri: &dyn Fn(&str) -> Uri,
+) -> Response {
+    let Request { id, method, params } = request;
+    let answered = match method.as_str() {
+        "textDocument/hover" => read(params).and_then(|params: HoverParams| {
+            let (file, place) = asked(&params.text_document_position_params, key);
+            value(workspace.hover(&file, place).map(|told| Hover {
+                contents: Contents::MarkupContent(protocol::markdown(told.text)),
+                range: Some(protocol::range(&told.range)),
+            }))
+        }),
+        "textDocument/completion" => read(params).and_then(|params: CompletionParams| {
+            let (file, place) = asked(&params.text_document_position_params, key);
+            value(workspace.complete(&file, place).map(|(replaced, items)| {
+                let replaced = protocol::range(&replaced);
+                let items = items.into_iter().map(|item| protocol::item(item, replaced)).collect();
+                CompletionList { is_incomplete: false, items, ..CompletionList::default() }
+            }))
+        }),
+        "textDocument/definition" => read(params).and_then(|params: DefinitionParams| {
+            let (file, place) = asked(&params.text_document_position_params, key);
+            let found = workspace.definition(&file, place);
+            value(found.map(|found| Location { uri: uri(&found.file), range: protocol::range(&found.range) }))
+        }),
+        "textDocument/rename" => {
+            read(params).and_then(|params: RenameParams| rename(workspace, &params, key))
+        }
+        "textDocument/codeLens" => read(params).and_then(|params: CodeLensParams| {
+            let uri = &params.text_document.uri;
+            let cases = workspace.cases(&key(uri)).into_iter();
+            let lens = |(name, range): (String, _)| CodeLens {
+                range: protocol::range(&range),
+                command: Some(Command {
+                    title: "run this case".to_owned(),
+                    command: RUN_CASE.to_owned(),
+                    arguments: Some(vec![uri.0.clone().into(), name.into()]),
+                    ..Command::default()
+                }),
+                data: None,
+            };
+            value(cases.map(lens).collect::<Vec<_>>())
+        }),
+        "textDocument/inlayHint" => read(params).and_then(|params: InlayHintParams| {
+            let asked = protocol::place(params.range.start)..=protocol::place(params.range.end);
+            let values = workspace.values(&key(&params.text_document.uri)).into_iter();
+            let hint = |(place, text): (_, String)| InlayHint {
+                position: protocol::range(&(place..place)).start,
+                label: Label::String(text),
+                kind: None,
+                text_edits: None,
+                tooltip: None,
+                padding_left: Some(true),
+                padding_right: None,
+                data: None,
+            };
+            value(values.filter(|(place, _)| asked.contains(place)).map(hint).collect::<Vec<_>>())
+        }),
+        _ => Err(Refused(ErrorCode::MethodNotFound, format!("`{method}` is not supported"))),
+    };
+    match answered {
+        Ok(result) => Response::new_ok(id, result),
+        Err(Refused(code, message)) => Response::new_err(id, code as i32, message),
+    }
+}
+
+fn rename(
+    workspace: &Workspace,
+    params: &RenameParams,
+    key: &dyn Fn(&Uri) -> String,
+) -> Result<Value, Refused> {
+    let (file, place) = asked(&params.text_document_position_params, key);
+    let edits = workspace.rename(&file, place, &params.new_name);
+    let edits = edits.map_err(|error| Refused(ErrorCode::RequestFailed, error.to_string()))?;
+    let edits =
+        edits.into_iter().map(|edit| TextEdit { range: protocol::range(&edit.range), new_text: edit.text });
+    let uri = params.text_document_position_params.text_document.uri.clone();
+    value(WorkspaceEdit {
+        changes: Some(HashMap::from([(uri, edits.collect())])),
+        ..WorkspaceEdit::default()
+    })
+}
+
+fn asked(at: &TextDocumentPositionParams, key: &dyn Fn(&Uri) -> String) -> (String, admit_language::Place) {
+    (key(&at.text_document.uri), protocol::place(at.position))
+}
+
+fn read<P: DeserializeOwned>(params: Value) -> Result<P, Refused> {
+    serde_json::from_value(params).map_err(|error| Refused(ErrorCode::InvalidParams, error.to_string()))
+}
+
+fn value(answer: impl Serialize) -> Result<Value, Refused> {
+    serde_json::to_value(answer).map_err(|error| Refused(ErrorCode::InternalError, error.to_string()))
+}

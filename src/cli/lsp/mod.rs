@@ -1,0 +1,67 @@
+//! `admit lsp`: a language server for CEL in CRDs, policies and suites.
+//!
+//! ```text
+//! stdin ──wire──► Message ──server──► answers ──► admit_language::Workspace
+//!                            │   └──► folder: policies and definitions beside the open files
+//!                            ├───► run: a case of a suite
+//! stdout ◄──wire── Message ◄─┴─ protocol: places and names as the protocol has them
+//! ```
+//!
+//! One thread answers, in the order of the questions. Mistakes are looked for when nothing else waits, and a change that arrives
+//! meanwhile ends that: so they are always those of the newest text.
+
+mod answers;
+mod folder;
+mod protocol;
+mod run;
+mod server;
+mod wire;
+
+use clap::Args;
+
+use self::server::Server;
+pub use self::server::{LspOptions, serve};
+use super::Exit;
+use super::process::{self, Fault};
+
+/// Arguments of `admit lsp`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Speaks the Language Server Protocol over standard input and output; an editor starts it (editors/ has configurations for VS Code, \
+Neovim and Helix). Of files it tells what `admit lint` tells, where it stands, and what is wrong with suites; of expressions the \
+types, the documentation with the first Kubernetes release, and what a rule is estimated to cost and why. It completes fields, \
+functions, names and values, also while the text is broken, finds definitions, and renames variables of policies. Each case of a \
+suite can be run as it is saved; the values of expressions are then shown beside their lines.
+
+Policies and definitions in the folders that the editor has open are known: up to 2,000 files, or 64 MiB of them; the editor is \
+told where there are more. A document of more than 16 MiB is not looked at, which is told, too.
+
+Examples:
+  admit lsp
+  admit lsp --ignore-unknown
+
+Exit codes: 0 the editor ended it, 1 the editor went away without a word, 2 usage, 4 internal error")]
+pub(super) struct LspArgs {
+    /// Let files have objects of kinds that no policy uses
+    #[arg(long)]
+    ignore_unknown: bool,
+
+    /// As other servers are started; there is no other way
+    #[arg(long, hide = true)]
+    stdio: bool,
+}
+
+impl LspArgs {
+    pub(super) fn run(self) -> Exit {
+        let options = LspOptions { ignore_unknown: self.ignore_unknown };
+        match wire::stdio() {
+            Ok((connection, writer)) => {
+                let exit = Server::new(connection, options).run();
+                // What was answered last is written before the end; a closed pipe leaves nobody to tell.
+                let _ = writer.join();
+                exit
+            }
+            Err(error) => process::fail(&Fault::internal(format!("cannot start a thread: {error}"))),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The cases of suites, and what the last run of one made of expressions, beside their lines.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use admit_apimachinery::bounded::shorten;
+use admit_apimachinery::yaml::Written;
+use admit_policy::manifest::Document;
+use admit_policy::suite::Suite;
+use admit_policy::suite::crd::CrdSuite;
+use admit_policy::{ExpressionId, Origin, Recorded};
+use serde_json::Value;
+
+use crate::file::{File, Good, is_kind};
+
+/// Values that are shown of one line.
+const MAX_VALUES: usize = 4;
+/// Bytes of one line's values.
+const MAX_SHOWN: usize = 160;
+
+/// The names of the cases of all suites of a file, each with the bytes of its name.
+pub(crate) fn cases(good: &Good) -> Vec<(String, Range<usize>)> {
+    let mut found = Vec::new();
+    for document in &good.documents {
+        let lists: &[&[&str]] = if Suite::is(&document.value) {
+            &[&["cases"], &["states"]]
+        } else if CrdSuite::is(&document.value) {
+            &[&["tests", "onCreate"], &["tests", "onUpdate"]]
+        } else {
+            continue;
+        };
+        let Some(root) = good.root_of(document) else { continue };
+        for list in lists.iter().filter_map(|steps| good.layout.find(root, steps)) {
+            for case in good.layout.children(list) {
+                let name = good.layout.find(case, &["name"]).and_then(|id| good.layout.spot(id));
+                if let Some((spot, style)) = name.and_then(|spot| Some((spot, spot.style?))) {
+                    let written = Written::of(good.text.as_str(), spot.value.clone(), style);
+                    found.push((written.text().to_owned(), spot.value.clone()));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// What the last run made of the expressions of a file: the byte at which a line ends, and the values of it.
+pub(crate) fn values(file: &File, last: &[(ExpressionId, Recorded)]) -> Vec<(usize, String)> {
+    let Some(good) = file.good.as_ref().filter(|_| file.is_good()) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (id, recorded) in last {
+        let Some(document) = good.documents.iter().find(|document| is_origin(document, &id.origin)) else {
+            continue;
+        };
+        found.extend(of_expression(good, document, id, recorded).unwrap_or_default());
+    }
+    found
+}
+
+fn is_origin(document: &Document, origin: &Origin) -> bool {
+    let (kind, name) = match origin {
+        Origin::Policy { name } => ("ValidatingAdmissionPolicy", name),
+        Origin::Mutating { name } => ("MutatingAdmissionPolicy", name),
+        Origin::Definition { name, .. } => ("CustomResourceDefinition", name),
+    };
+    is_kind(document, kind) && document.value.pointer("/metadata/name").and_then(Value::as_str) == Some(name)
+}
+
+/// None where the expression has changed since.
+fn of_expression(
+    good: &Good,
+    document: &Document,
+    id: &ExpressionId,
+    recorded: &Recorded,
+) -> Option<Vec<(usize, String)>> {
+    let trace = recorded.traces.first()?;
+    let key = good.text.offset_of(document.position(&id.path));
+    let spot = good.layout.spot(good.layout.at(key)?)?;
+    let written = Written::of(good.text.as_str(), spot.value.clone(), spot.style?);
+    let base = written.text().len().saturating_sub(written.text().trim_start().len());
+    if written.text().trim() != recorded.text.trim() {
+        return None;
+    }
+    let base = if recorded.text == written.text() { 0 } else { base };
+    let mut lines: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for part in trace.parts.iter().filter(|part| part.rounds.is_empty()) {
+        let text = part.span.of(&recorded.text).split_whitespace().collect::<Vec<_>>().join(" ");
+        let value = match &part.outcome {
+            Ok(value) => value.clone(),
+            Err(error) => format!("error: {error}"),
+        };
+        let end = written.place(base.saturating_add(part.span.end as usize));
+        let line = good.text.position(end).line;
+        let shown = format!("{text} = {value}");
+        let values = lines.entry(line).or_default();
+        // A literal is its own value, and one part may be written several times.
+        if text != value && !values.contains(&shown) {
+            values.push(shown);
+        }
+    }
+    let shown = lines.into_iter().filter(|(_, values)| !values.is_empty()).map(|(line, mut values)| {
+        // The later ones are made of the earlier ones.
+        let first = values.len().saturating_sub(MAX_VALUES);
+        let mut text = values.split_off(first).join(", ");
+        shorten(&mut text, MAX_SHOWN);
+        (good.text.end_of(line), text)
+    });
+    Some(shown.collect())
+}
