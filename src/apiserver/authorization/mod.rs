@@ -146,7 +146,7 @@ impl Authorization {
         user: &Identity,
         attributes: &AccessAttributes,
     ) -> Result<(), Refusal> {
-        allowed(self.access(objects, user, attributes), user, attributes)
+        allowed(&self.access(objects, user, attributes), user, attributes)
     }
 }
 
@@ -154,7 +154,11 @@ impl Authorization {
 ///
 /// # Errors
 /// 403 in the words that every client knows.
-pub(crate) fn allowed(access: Access, user: &Identity, attributes: &AccessAttributes) -> Result<(), Refusal> {
+pub(crate) fn allowed(
+    access: &Access,
+    user: &Identity,
+    attributes: &AccessAttributes,
+) -> Result<(), Refusal> {
     if access.allowed { Ok(()) } else { Err(refused(user, attributes, &access.reason)) }
 }
 

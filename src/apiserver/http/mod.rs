@@ -152,7 +152,7 @@ async fn answered(server: &Server, request: Request, noted: Option<Noted>) -> Re
     if let Some(noted) = &noted {
         noted.authorized(&incoming.identity, access.as_ref().ok());
     }
-    let allowed = access.and_then(|access| authorization::allowed(access, &incoming.identity, &attributes));
+    let allowed = access.and_then(|access| authorization::allowed(&access, &incoming.identity, &attributes));
     let mut response = in_turn(server, incoming, target, allowed).await;
     if head {
         *response.body_mut() = Body::empty();

@@ -277,7 +277,7 @@ fn check_key(key: &str, at: &str, errors: &mut FieldErrors) {
 }
 
 fn compiled(about: About, yields: Yields, text: &str, at: &str, errors: &mut FieldErrors) -> Option<Checked> {
-    about.compile(yields, text, at).map_err(|error| errors.push(error)).ok()
+    about.compile(yields, text, at).map_err(|error| errors.push(*error)).ok()
 }
 
 /// Whether an expression selects this claim from `claims`.

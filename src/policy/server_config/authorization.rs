@@ -165,7 +165,7 @@ fn match_conditions(
         } else if seen.contains(&text) {
             errors.push(FieldError::duplicate(at, text.as_str()));
         } else if let Err(error) = About::Request.compile(Yields::Truth, &text, &at) {
-            errors.push(error);
+            errors.push(*error);
         }
         seen.insert(text);
     }

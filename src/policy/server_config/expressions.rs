@@ -44,9 +44,9 @@ impl About {
     }
 
     /// The expression, checked, or what is wrong with it at `path`.
-    pub(super) fn compile(self, yields: Yields, text: &str, path: &str) -> Result<Checked, FieldError> {
+    pub(super) fn compile(self, yields: Yields, text: &str, path: &str) -> Result<Checked, Box<FieldError>> {
         let env = self.env();
-        let invalid = |why: String| FieldError::invalid(path, text, why);
+        let invalid = |why: String| Box::new(FieldError::invalid(path, text, why));
         let checked = env.compile(text).map_err(|error| invalid(format!("compilation failed: {error}")))?;
         let found = checked.output_type();
         if yields == Yields::Truth && *found != Type::Bool {

@@ -106,11 +106,9 @@ fn kinds(spec: &Value, types: &dyn Types) -> Vec<GroupVersionKind> {
             for version in names(rule, "apiVersions") {
                 for resource in names(rule, "resources") {
                     let asked = GroupVersionResource::new(&group, &version, &resource);
-                    for kind in types.kinds(&asked) {
-                        if found.len() < MAX_KINDS && !found.contains(&kind) {
-                            found.push(kind);
-                        }
-                    }
+                    let left = MAX_KINDS.saturating_sub(found.len());
+                    let new = types.kinds(&asked).into_iter().filter(|kind| !found.contains(kind)).take(left);
+                    found.extend(new.collect::<Vec<_>>());
                 }
             }
         }
