@@ -194,7 +194,8 @@ fn changes_stand_at_their_operators_and_parts() {
 #[test]
 fn every_kind_of_change_is_seen_by_one_suite_and_not_by_another() {
     let spec = |text: &str| serde_json::from_str::<Value>(text).expect("a spec");
-    let table: &[(Operator, &str, &[(&str, &str)], &[(&str, &str)])] = &[
+    type Cases<'a> = &'a [(&'a str, &'a str)];
+    let table: &[(Operator, &str, Cases<'_>, Cases<'_>)] = &[
         (
             Operator::Comparison,
             "object.spec.a <= 3",
@@ -273,8 +274,8 @@ fn what_is_matched_is_changed_and_seen_too() {
         let suite = json!({"apiVersion": "admit/v1", "kind": "Suite", "cases": cases});
         let fates = fates(&[policy.clone(), binding()], &suite);
         let matching = fates.into_iter().filter(|(mutant, _)| !mutant.is_of_expression());
-        let told = matching
-            .map(|(mutant, fate)| (mutant.operator, mutant.was.clone(), matches!(fate, Fate::Killed { .. })));
+        let told =
+            matching.map(|(mutant, fate)| (mutant.operator, mutant.was, matches!(fate, Fate::Killed { .. })));
         told.collect::<Vec<_>>()
     };
     let all = of(&[&created, &updated, &dial, &other]);

@@ -115,11 +115,10 @@ proptest! {
     #[test]
     fn any_text_has_a_layout(text in "[ab:\\-|>'\" \n\t#&*?\\[\\]{},\\\\ä]{0,60}", at in 0_usize..70) {
         let layout = Layout::read(&text);
-        if let Some(spot) = layout.at(at).and_then(|id| layout.spot(id)) {
-            if let Some(style) = spot.style {
-                let written = Written::of(&text, spot.value.clone(), style);
-                prop_assert!(written.offset(at) <= written.text().len());
-            }
+        let spot = layout.at(at).and_then(|id| layout.spot(id));
+        if let Some((spot, style)) = spot.and_then(|spot| Some((spot, spot.style?))) {
+            let written = Written::of(&text, spot.value.clone(), style);
+            prop_assert!(written.offset(at) <= written.text().len());
         }
         for id in layout.ids() {
             prop_assert!(!layout.path(id).is_empty());
