@@ -167,7 +167,7 @@ fn the_protocol_is_spoken_from_begin_to_end() {
         params
     });
     let edit = |range| json!({"range": range, "newText": "brief"});
-    let expected = json!({"changes": {uri: [edit(range(7, 10, 15)), edit(range(11, 32, 37))]}});
+    let expected = json!({"changes": {uri: [edit(range(7, 10, 15)), edit(range(11, 31, 36))]}});
     assert_eq!(edits, Ok(expected));
     client.change(uri, 3, json!([{"range": range(12, 22, 26), "text": "la"}]));
     let items = client.ask("textDocument/completion", at(uri, 12, 24)).unwrap();
