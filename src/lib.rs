@@ -37,9 +37,12 @@
 //! Who imports whom, drawn from the sources by `tests/product/architecture`:
 //!
 //! ```text
-//! admit-testing      ─► admit-apimachinery admit-apiserver
 //! cli                ─► admission admit-analysis admit-apimachinery admit-apiserver admit-cel
-//!                       admit-policy controllers gather localnode outside private telemetry
+//!                       admit-language admit-policy controllers gather localnode outside private
+//!                       telemetry
+//!
+//! admit-language     ─► admit-analysis admit-apimachinery admit-cel admit-policy
+//! admit-testing      ─► admit-apimachinery admit-apiserver
 //!
 //! admission          ─► admit-apimachinery admit-policy admit-serving outside private telemetry
 //! admit-analysis     ─► admit-cel admit-policy

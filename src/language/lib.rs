@@ -20,7 +20,7 @@
 //! | `functions` | signatures of functions, and how they are told | nothing of ours |
 //! | `hover` | what is told of what stands at a place | functions, origin, site |
 //! | `complete` | what may be written at a place | functions, origin, recover, site |
-//! | `navigate` | where a name is defined, and where it is used | file, origin, site, text |
+//! | `navigate` | where a name is defined, and where it is used | file, origin, recover, site, text |
 //! | `workspace` | all files, and the answers about them | cases, complete, file, hover, lint, navigate, origin, site, text |
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]

@@ -8,7 +8,8 @@ use admit_language::{Item, ItemKind, Mistake, Place};
 use admit_policy::lint::Severity;
 use gen_lsp_types::{
     Code, CompletionItem, CompletionItemKind, CompletionItemTextEdit, Diagnostic, DiagnosticSeverity,
-    Documentation, MarkupContent, MarkupKind, Message, Position, Range as ProtocolRange, TextEdit, Uri,
+    Documentation, MarkupContent, MarkupKind, Message, Position, Range as ProtocolRange,
+    TextDocumentContentChangeEvent, TextEdit, Uri,
 };
 
 /// Who tells mistakes.
@@ -76,6 +77,22 @@ pub(super) fn item(item: Item, replaced: ProtocolRange) -> CompletionItem {
         })),
         label,
         ..CompletionItem::default()
+    }
+}
+
+/// What a file is called: by its path, so that one file has one name whoever tells it.
+pub(super) fn key(uri: &Uri) -> String {
+    path(uri).map_or_else(|| uri.0.clone(), |path| path.display().to_string())
+}
+
+/// The part that a change replaces, none for all of the text, and what it puts there.
+pub(super) fn parts(change: TextDocumentContentChangeEvent) -> (Option<Range<Place>>, String) {
+    match change {
+        TextDocumentContentChangeEvent::TextDocumentContentChangePartial(part) => {
+            let range = place(part.range.start)..place(part.range.end);
+            (Some(range), part.text)
+        }
+        TextDocumentContentChangeEvent::TextDocumentContentChangeWholeDocument(whole) => (None, whole.text),
     }
 }
 

@@ -21,6 +21,7 @@ use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestI
 use serde::de::DeserializeOwned;
 
 use super::folder::{Folder, is_of_interest};
+use super::protocol::{key, parts};
 use super::{answers, protocol, run};
 use crate::cli::Exit;
 use crate::cli::load::Found;
@@ -433,21 +434,6 @@ impl Server {
 fn workspace(options: LspOptions, encoding: Encoding) -> Workspace {
     let options = LoadOptions { ignore_unknown: options.ignore_unknown };
     Workspace::new(Box::new(BuiltinTypes::default()), options, encoding)
-}
-
-/// What a file is called: by its path, so that one file has one name whoever tells it.
-fn key(uri: &Uri) -> String {
-    protocol::path(uri).map_or_else(|| uri.0.clone(), |path| path.display().to_string())
-}
-
-fn parts(change: TextDocumentContentChangeEvent) -> (Option<std::ops::Range<admit_language::Place>>, String) {
-    match change {
-        TextDocumentContentChangeEvent::TextDocumentContentChangePartial(part) => {
-            let range = protocol::place(part.range.start)..protocol::place(part.range.end);
-            (Some(range), part.text)
-        }
-        TextDocumentContentChangeEvent::TextDocumentContentChangeWholeDocument(whole) => (None, whole.text),
-    }
 }
 
 fn read<P: DeserializeOwned>(params: serde_json::Value) -> Result<P, serde_json::Error> {
