@@ -85,7 +85,7 @@ impl Client {
         self.tell("textDocument/didOpen", json!({"textDocument": document}));
     }
 
-    fn change(&self, uri: &str, version: i32, changes: Value) {
+    fn change(&self, uri: &str, version: i32, changes: &Value) {
         let document = json!({"uri": uri, "version": version});
         self.tell("textDocument/didChange", json!({"textDocument": document, "contentChanges": changes}));
     }
@@ -150,7 +150,7 @@ fn the_protocol_is_spoken_from_begin_to_end() {
     for (code, severity, at) in &expected {
         assert!(told.contains(&(&json!(code), &json!(severity), at)), "{code}: {told:#?}");
     }
-    client.change(uri, 2, json!([{"range": range(12, 25, 25), "text": "e"}]));
+    client.change(uri, 2, &json!([{"range": range(12, 25, 25), "text": "e"}]));
     let found = client.diagnostics(uri, 2);
     assert!(found.iter().all(|found| found["code"] != "type-check"), "{found:#?}");
 
@@ -169,7 +169,7 @@ fn the_protocol_is_spoken_from_begin_to_end() {
     let edit = |range| json!({"range": range, "newText": "brief"});
     let expected = json!({"changes": {uri: [edit(range(7, 10, 15)), edit(range(11, 31, 36))]}});
     assert_eq!(edits, Ok(expected));
-    client.change(uri, 3, json!([{"range": range(12, 22, 26), "text": "la"}]));
+    client.change(uri, 3, &json!([{"range": range(12, 22, 26), "text": "la"}]));
     let items = client.ask("textDocument/completion", at(uri, 12, 24)).unwrap();
     let labels = items["items"].as_array().unwrap().iter().find(|item| item["label"] == "labels").unwrap();
     assert_eq!(labels["textEdit"], json!({"range": range(12, 22, 24), "newText": "labels"}));
@@ -288,7 +288,7 @@ cases:
     assert!(of_line(12).is_some_and(|label| label.contains("object.metadata.name = \"a\"")), "{shown:?}");
     assert!(of_line(11).is_some_and(|label| label.contains("variables.short = true")), "{shown:?}");
     // What was changed since has no values.
-    client.change(&policy_uri, 2, json!([{"range": range(12, 30, 31), "text": "="}]));
+    client.change(&policy_uri, 2, &json!([{"range": range(12, 30, 31), "text": "="}]));
     let shown = client.ask("textDocument/inlayHint", hints).unwrap();
     assert!(shown.as_array().unwrap().iter().all(|hint| hint["position"]["line"] != 12), "{shown}");
     let arguments = json!({"command": "admit.runCase", "arguments": [suite_uri, "denied"]});
@@ -318,7 +318,7 @@ fn what_is_wrong_with_messages_is_told_and_the_server_goes_on() {
     assert!(found[0]["message"].as_str().unwrap().contains("too many for a manifest"), "{found:?}");
     assert!(client.told.iter().any(|told| told.method == "window/showMessage"), "{:?}", client.told);
     assert_eq!(client.ask("textDocument/hover", at(uri, 0, 0)), Ok(Value::Null));
-    client.change(uri, 2, json!([{"text": POLICY}]));
+    client.change(uri, 2, &json!([{"text": POLICY}]));
     assert!(!client.diagnostics(uri, 2).is_empty(), "it is small enough now");
     client.end();
 }
@@ -423,7 +423,7 @@ fn a_key_in_five_thousand_lines() {
     for key in 0..KEYS {
         let version = i32::try_from(key).unwrap() + 2;
         let start = Instant::now();
-        client.change(uri, version, json!([{"range": range(line, column, column + key % 2), "text": if key % 2 == 0 { "f" } else { "" }}]));
+        client.change(uri, version, &json!([{"range": range(line, column, column + key % 2), "text": if key % 2 == 0 { "f" } else { "" }}]));
         client.diagnostics(uri, version);
         told.push(start.elapsed());
         let start = Instant::now();
