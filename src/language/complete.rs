@@ -68,13 +68,13 @@ pub(crate) fn complete(origins: &Origins<'_, '_>, offset: usize) -> Option<(Rang
     Some((start..offset, items.into_values().take(MAX_ITEMS).collect()))
 }
 
-fn add(items: &mut Items, kind: ItemKind, label: &str, detail: String, documentation: String) {
+fn add(items: &mut Items, kind: ItemKind, label: &str, detail: String, documentation: &str) {
     let item = || Item { label: label.to_owned(), kind, detail, documentation: String::new() };
     let known = items.entry((kind, label.to_owned())).or_insert_with(item);
     if !known.documentation.is_empty() && !documentation.is_empty() {
         known.documentation.push_str("\n\n");
     }
-    known.documentation.push_str(&documentation);
+    known.documentation.push_str(documentation);
 }
 
 /// The expression that ends with an operand, with the types of its parts, and the operand.
@@ -155,13 +155,13 @@ fn members(origins: &Origins<'_, '_>, before: &str, items: &mut Items) -> Option
             let property = properties.and_then(|properties| properties.get(&*field.name));
             let described = property.and_then(|property| property.get("description")).and_then(Value::as_str);
             let detail = field.decl.cel_type().to_string();
-            add(items, ItemKind::Field, &field.cel_name, detail, described.unwrap_or_default().to_owned());
+            add(items, ItemKind::Field, &field.cel_name, detail, described.unwrap_or_default());
         }
     }
     for row in env.overloads() {
         let signature = Signature::of(row.signature, env);
         if signature.receiver.as_ref().is_some_and(|receiver| fits(receiver, ty)) {
-            add(items, ItemKind::Function, signature.name, row.signature.to_owned(), told(row));
+            add(items, ItemKind::Function, signature.name, row.signature.to_owned(), &told(row));
         }
     }
     let folds = matches!(ty, Type::List(_) | Type::Map(..) | Type::Dyn);
@@ -169,7 +169,7 @@ fn members(origins: &Origins<'_, '_>, before: &str, items: &mut Items) -> Option
         let is_optional = found.doc.starts_with("optional.");
         let takes = if is_optional { matches!(ty, Type::Optional(_) | Type::Dyn) } else { folds };
         if takes {
-            add(items, ItemKind::Macro, found.name, String::new(), told_macro(since, found));
+            add(items, ItemKind::Macro, found.name, String::new(), &told_macro(since, found));
         }
     }
     Some(())
@@ -185,7 +185,7 @@ fn namespaced(origins: &Origins<'_, '_>, before: &str, items: &mut Items) {
             && let Some((of, name)) = signature.name.rsplit_once('.')
             && of == namespace
         {
-            add(items, ItemKind::Function, name, row.signature.to_owned(), told(row));
+            add(items, ItemKind::Function, name, row.signature.to_owned(), &told(row));
         }
     }
 }
@@ -198,7 +198,7 @@ fn names(origins: &Origins<'_, '_>, before: &str, items: &mut Items) {
             .infer(name)
             .ok()
             .and_then(|inferred| Some(inferred.type_of(inferred.ast().root())?.to_string()));
-        add(items, ItemKind::Variable, name, ty.unwrap_or_default(), String::new());
+        add(items, ItemKind::Variable, name, ty.unwrap_or_default(), "");
     }
     if let End::Open { closing, .. } = end(before)
         && let Ok(inferred) = env.infer(&format!("{before}null{closing}"))
@@ -214,10 +214,10 @@ fn names(origins: &Origins<'_, '_>, before: &str, items: &mut Items) {
             };
             let is_written = |name: &str| name.starts_with(|c: char| c.is_alphabetic() || c == '_');
             if is_written(&fold.iter_var) {
-                add(items, ItemKind::Variable, &fold.iter_var, first, String::new());
+                add(items, ItemKind::Variable, &fold.iter_var, first, "");
             }
             if let Some(name) = fold.iter_var2.as_deref().filter(|name| is_written(name)) {
-                add(items, ItemKind::Variable, name, second, String::new());
+                add(items, ItemKind::Variable, name, second, "");
             }
         }
     }
@@ -225,11 +225,11 @@ fn names(origins: &Origins<'_, '_>, before: &str, items: &mut Items) {
         let signature = Signature::of(row.signature, env);
         if signature.receiver.is_none() && !signature.is_operator() {
             let name = signature.name;
-            add(items, ItemKind::Function, name, row.signature.to_owned(), told(row));
+            add(items, ItemKind::Function, name, row.signature.to_owned(), &told(row));
         }
     }
     for (since, found) in macro_offers().filter(|(since, found)| !found.receiver && *since <= env.version()) {
-        add(items, ItemKind::Macro, found.name, String::new(), told_macro(since, found));
+        add(items, ItemKind::Macro, found.name, String::new(), &told_macro(since, found));
     }
 }
 
@@ -247,7 +247,7 @@ fn values(origins: &Origins<'_, '_>, before: &str, items: &mut Items) -> Option<
     let (inferred, id) = operand(origins, compared.trim_end())?;
     let node = origins.of(&inferred, id)?;
     for value in node.schema()?.get("enum")?.as_array()?.iter().filter_map(Value::as_str) {
-        add(items, ItemKind::Value, value, "string".to_owned(), String::new());
+        add(items, ItemKind::Value, value, "string".to_owned(), "");
     }
     Some(())
 }

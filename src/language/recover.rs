@@ -49,11 +49,8 @@ pub(crate) fn end(text: &str) -> End {
                 while chars.next_if(|(_, next)| *next != '\n').is_some() {}
             }
             '(' | '[' | '{' => levels.push(Level { bracket: c, at, conditions: 0, key: c == '{' }),
-            ')' | ']' | '}' => {
-                if levels.pop().is_none() {
-                    return End::Nowhere;
-                }
-            }
+            ')' | ']' | '}' if levels.pop().is_none() => return End::Nowhere,
+            ')' | ']' | '}' => {}
             // `a.?b`, `a[?b]` and `{?a: b}` are no conditions.
             '?' if matches!(last, '.' | '[' | '{') => {}
             '?' => match levels.last_mut() {
