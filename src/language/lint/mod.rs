@@ -174,7 +174,7 @@ pub fn is_no_manifest(document: &Value) -> bool {
 ///
 /// ```
 /// let documents = admit_policy::manifest::read("a.yaml", "{apiVersion: v1, kind: A, metadata: {name: a}}").unwrap();
-/// let mistakes = admit_policy::PolicySet::load(documents, admit_policy::LoadOptions::default()).unwrap_err();
+/// let mistakes = admit_policy::PolicySet::load_with(&documents, admit_policy::LoadOptions::default()).unwrap_err();
 /// assert!(admit_language::lint::is_unknown_kind(&mistakes[0]));
 /// ```
 #[must_use]

@@ -100,17 +100,21 @@ fn kinds(spec: &Value, types: &dyn Types) -> Vec<GroupVersionKind> {
         names.filter(|name| !name.contains(['*', '/'])).map(str::to_owned).collect()
     };
     let rules = spec.pointer("/matchConstraints/resourceRules").and_then(Value::as_array);
-    let mut found: Vec<GroupVersionKind> = Vec::new();
+    let mut asked: Vec<GroupVersionResource> = Vec::new();
     for rule in rules.into_iter().flatten() {
+        let (versions, resources) = (names(rule, "apiVersions"), names(rule, "resources"));
         for group in names(rule, "apiGroups") {
-            for version in names(rule, "apiVersions") {
-                for resource in names(rule, "resources") {
-                    let asked = GroupVersionResource::new(&group, &version, &resource);
-                    let left = MAX_KINDS.saturating_sub(found.len());
-                    let new = types.kinds(&asked).into_iter().filter(|kind| !found.contains(kind)).take(left);
-                    found.extend(new.collect::<Vec<_>>());
-                }
-            }
+            let of_version = |version: &String| {
+                let of = |resource: &String| GroupVersionResource::new(&group, version, resource);
+                resources.iter().map(of).collect::<Vec<_>>()
+            };
+            asked.extend(versions.iter().flat_map(of_version));
+        }
+    }
+    let mut found: Vec<GroupVersionKind> = Vec::new();
+    for kind in asked.iter().flat_map(|resource| types.kinds(resource)) {
+        if found.len() < MAX_KINDS && !found.contains(&kind) {
+            found.push(kind);
         }
     }
     found
