@@ -95,8 +95,9 @@ fn every_way_of_writing_is_read() {
         "a: >+ # why\n  one\n\n\nb: 2\n",
         "- {a: x, b: 'y', c: \"z\"}\n- [ä, ö]\n",
         "a: |2\n    one\n   two\n",
+        "a:\n  - b: >1\n       one\n     two\n  - |2\n      three\n",
         "a: |-\r\n  one\r\n  two\r\nb: x\r\n",
-        "? [a, b]\n: c\nd: &x e\nf: *x\n",
+        "? ab\n: c\nd: &x e\nf: *x\n",
         "--- a\n--- b\n",
     ] {
         assert!(compare(text, text) > 0, "{text}");

@@ -51,8 +51,8 @@ impl Written {
             Style::Plain => reader.flow(source.trim_end(), None),
             Style::SingleQuoted => reader.quoted(source, '\''),
             Style::DoubleQuoted => reader.quoted(source, '"'),
-            Style::Literal => reader.block(source, false),
-            Style::Folded => reader.block(source, true),
+            Style::Literal => reader.block(source, around(text, range.start), false),
+            Style::Folded => reader.block(source, around(text, range.start), true),
         }
         let end = reader.at.min(range.end);
         reader.out.runs.push((reader.out.text.len(), end));
@@ -200,7 +200,7 @@ impl Reader {
         self.out.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), place);
     }
 
-    fn block(&mut self, source: &str, folds: bool) {
+    fn block(&mut self, source: &str, around: usize, folds: bool) {
         let Some((header, body)) = source.split_once('\n') else { return };
         let header = header.split('#').next().unwrap_or_default();
         let keeps = header.contains('+');
@@ -210,13 +210,10 @@ impl Reader {
         let indent_of = |line: &str| line.len().saturating_sub(line.trim_start_matches(' ').len());
         let first = lines.iter().find(|(line, _)| !line.trim_matches(' ').is_empty());
         let Some(indent) = first.map(|(line, _)| indent_of(line)) else { return };
-        // An indentation that is told is one of what stands around; the text may then begin with spaces.
+        // An indentation that is told is beyond that of what stands around; the text may then begin with spaces.
         let told = header.chars().find_map(|c| c.to_digit(10));
-        let least = lines.iter().filter(|(line, _)| !line.trim_matches(' ').is_empty());
-        let indent = match told {
-            Some(_) => least.map(|(line, _)| indent_of(line)).min().unwrap_or(indent),
-            None => indent,
-        };
+        let told = told.and_then(|told| usize::try_from(told).ok());
+        let indent = told.map_or(indent, |told| around.saturating_add(told));
         // Line breaks that wait for what follows, the place of the first, and whether the line before was more indented.
         let (mut breaks, mut broken, mut was_deeper, mut is_first) = (0_usize, start, false, true);
         for (line, place) in lines {
@@ -255,6 +252,21 @@ impl Reader {
         (0..count).for_each(|index| self.out.push('\n', first.saturating_add(index)));
         self.at = first.saturating_add(count);
     }
+}
+
+/// How far what a scalar at `place` belongs to is indented: its key, or the list that it is an entry of.
+fn around(text: &str, place: usize) -> usize {
+    let before = text.get(..place).unwrap_or_default();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let mut rest = line.trim_start_matches(' ');
+    while let Some(entry) = rest.strip_prefix("- ").or_else(|| rest.strip_prefix("? ")) {
+        let entry = entry.trim_start_matches(' ');
+        if entry.is_empty() {
+            break;
+        }
+        rest = entry;
+    }
+    line.len().saturating_sub(rest.len())
 }
 
 /// The lines of the body of a block, each with the place where it begins.
