@@ -22,7 +22,7 @@ const LINE: usize = 20;
 const NAME: usize = 24;
 /// Between the ends of changes along the side of a box, and between lanes.
 const PORT: usize = 16;
-const LANE: usize = 26;
+const LANE: usize = 25;
 /// Between boxes.
 const GAP: usize = 22;
 /// Letters in a line of the text below.
