@@ -312,7 +312,10 @@ fn states_that_are_no_expressions_are_mistakes_of_usage() {
     for (args, problem) in [
         (["--state", "self.status.status =="], "is no expression over `self`"),
         (["--state", "self.status.nothing == 'A' ? 'A' : 'B'"], "MustGather has no field `status.nothing`"),
-        (["--state", "has(self.status.reason) && has(self.spec.serviceAccountName)"], "no request writes both"),
+        (
+            ["--state", "has(self.status.reason) && has(self.spec.serviceAccountName)"],
+            "no request writes both",
+        ),
         (["--where", "self.status.nothing == 'A'"], "MustGather has no field `status.nothing`"),
     ] {
         let field = if args[0] == "--where" { ["--field", "status.status"].as_slice() } else { &[] };
