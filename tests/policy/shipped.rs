@@ -33,6 +33,16 @@ fn read(path: &Path) -> Vec<Document> {
     manifest::read(&path.display().to_string(), &text).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
+/// What a suite names: a file, or all manifests of a folder.
+fn read_all(path: &Path) -> Vec<Document> {
+    if path.is_file() {
+        return read(path);
+    }
+    let files = files().into_iter().filter(|file| file.parent() == Some(path));
+    let is_yaml = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "yaml");
+    files.filter(is_yaml).flat_map(|file| read(&file)).collect()
+}
+
 /// All of them together, as they are in force.
 fn all() -> PolicySet {
     // Beside manifests there are pictures of the states that they allow.
@@ -79,7 +89,7 @@ fn every_policy_is_tested_both_ways() {
                 Suite::decode(&document.value).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             let folder = file.parent().expect("a folder");
             let documents: Vec<Document> =
-                suite.documents.iter().flat_map(|name| read(&folder.join(name))).collect();
+                suite.documents.iter().flat_map(|name| read_all(&folder.join(name))).collect();
             let set = PolicySet::load(&documents).unwrap_or_else(|errors| panic!("{errors:#?}"));
             if file.ends_with(CONVERTED) {
                 let alone = suite.cases.iter().all(|case| suite::run(case, &set).passed());
