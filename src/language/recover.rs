@@ -1,6 +1,8 @@
 //! An expression that is being written, up to the cursor, closed so that it parses: brackets, conditions and entries that
 //! were begun get an end. What stands behind the cursor is not looked at, so that it may be anything.
 
+use std::ops::Range;
+
 /// What the text ends in.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum End {
@@ -35,18 +37,12 @@ pub(crate) fn end(text: &str) -> End {
     while let Some((at, c)) = chars.next() {
         match c {
             '\'' | '"' => {
-                let is_raw = matches!(last, 'r' | 'R');
-                let rest = text.get(at..).unwrap_or_default();
-                let triple = rest.starts_with("'''") || rest.starts_with("\"\"\"");
-                let Some(length) = text_length(rest, c, triple, is_raw) else { return End::Text(at) };
-                let behind = at.saturating_add(length);
+                let Some(behind) = aside(text, at, last) else { return End::Text(at) };
                 while chars.next_if(|(next, _)| *next < behind).is_some() {}
             }
-            '/' if text.get(at..).is_some_and(|rest| rest.starts_with("//")) => {
-                if !text.get(at..).is_some_and(|rest| rest.contains('\n')) {
-                    return End::Nowhere;
-                }
-                while chars.next_if(|(_, next)| *next != '\n').is_some() {}
+            '/' if is_comment(text, at) => {
+                let Some(behind) = aside(text, at, last) else { return End::Nowhere };
+                while chars.next_if(|(next, _)| *next < behind).is_some() {}
             }
             '(' | '[' | '{' => levels.push(Level { bracket: c, at, conditions: 0, key: c == '{' }),
             ')' | ']' | '}' if levels.pop().is_none() => return End::Nowhere,
@@ -87,6 +83,39 @@ pub(crate) fn end(text: &str) -> End {
     End::Open { closing, bracket: levels.last().map(|level| level.at) }
 }
 
+/// The bytes of texts in quotes and of comments, in their order; one that has no end goes on to that of the text.
+pub(crate) fn asides(text: &str) -> Vec<Range<usize>> {
+    let (mut found, mut behind, mut last) = (Vec::new(), 0, ' ');
+    for (at, c) in text.char_indices() {
+        if at < behind {
+            continue;
+        }
+        if matches!(c, '\'' | '"') || c == '/' && is_comment(text, at) {
+            behind = aside(text, at, last).unwrap_or(text.len());
+            found.push(at..behind);
+        }
+        last = c;
+    }
+    found
+}
+
+fn is_comment(text: &str, at: usize) -> bool {
+    text.get(at..).is_some_and(|rest| rest.starts_with("//"))
+}
+
+/// Where the text in quotes, or the comment, that begins at `at` behind `last` has its end, if it has one.
+fn aside(text: &str, at: usize, last: char) -> Option<usize> {
+    let rest = text.get(at..)?;
+    let quote = rest.chars().next()?;
+    let length = if quote == '/' {
+        rest.find('\n')?
+    } else {
+        let triple = rest.starts_with("'''") || rest.starts_with("\"\"\"");
+        text_length(rest, quote, triple, matches!(last, 'r' | 'R'))?
+    };
+    Some(at.saturating_add(length))
+}
+
 /// The bytes of the text in quotes with which `rest` begins; none where it is not closed.
 fn text_length(rest: &str, quote: char, triple: bool, is_raw: bool) -> Option<usize> {
     let mark: String = std::iter::repeat_n(quote, if triple { 3 } else { 1 }).collect();
@@ -105,10 +134,17 @@ fn text_length(rest: &str, quote: char, triple: bool, is_raw: bool) -> Option<us
 
 #[cfg(test)]
 mod tests {
-    use super::{End, end};
+    use super::{End, asides, end};
 
     fn open(closing: &str, bracket: Option<usize>) -> End {
         End::Open { closing: closing.to_owned(), bracket }
+    }
+
+    #[test]
+    fn texts_and_comments_are_no_code() {
+        assert_eq!(asides("a == 'b' // c\n + r'\\' + \"d"), [5..8, 9..13, 18..21, 24..26]);
+        assert_eq!(asides("a // b"), vec![2..6]);
+        assert!(asides("a / b").is_empty());
     }
 
     #[test]
