@@ -117,6 +117,32 @@ pub fn dns1035_label(text: &str) -> Vec<String> {
     problems
 }
 
+/// A domain and a path, `example.com/a/path`: what is wrong with it, each with the part that it is about. Whether there has to be one
+/// is for whoever asks.
+///
+/// ```
+/// use admit_apimachinery::names::domain_prefixed_path;
+///
+/// assert_eq!(domain_prefixed_path("example.com/a"), []);
+/// assert_eq!(domain_prefixed_path("a")[0].1, "must be a domain-prefixed path (such as \"acme.io/foo\")");
+/// assert_eq!(domain_prefixed_path("example.com/a b")[0].0, "a b");
+/// ```
+#[must_use]
+pub fn domain_prefixed_path(text: &str) -> Vec<(&str, String)> {
+    const PATH: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
+    let is_of_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
+    let parts = text.split_once('/').filter(|(domain, path)| !domain.is_empty() && !path.is_empty());
+    let Some((domain, path)) = parts else {
+        return vec![(text, "must be a domain-prefixed path (such as \"acme.io/foo\")".to_owned())];
+    };
+    let mut problems: Vec<_> =
+        dns1123_subdomain(domain).into_iter().map(|problem| (domain, problem)).collect();
+    if !path.bytes().all(is_of_path) {
+        problems.push((path, format!("Invalid path (regex used for validation is '{PATH}')")));
+    }
+    problems
+}
+
 /// A name that can stand in a URL's path, or with `prefix` the beginning of one.
 #[must_use]
 pub fn path_segment(text: &str, prefix: bool) -> Vec<String> {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use admit_apimachinery::field_error::{BadValue, FieldError, FieldErrorKind};
 use admit_apimachinery::findings::FieldErrors;
-use admit_apimachinery::names::NameRule;
+use admit_apimachinery::names::{self, NameRule};
 use serde_json::{Map, Value};
 
 use crate::emptied::{self, Step as SentStep};
@@ -262,6 +262,13 @@ impl Field<'_> {
     /// The text is a name of that kind.
     pub(crate) fn named(&self, rule: NameRule, errors: &mut FieldErrors) {
         self.problems(rule.problems(self.text(), false), errors);
+    }
+
+    /// The text is a domain and a path.
+    pub(crate) fn domain_prefixed_path(&self, errors: &mut FieldErrors) {
+        for (part, problem) in names::domain_prefixed_path(self.text()) {
+            errors.add(|| self.invalid_as(part, problem));
+        }
     }
 
     /// An invalid value for each of the problems.

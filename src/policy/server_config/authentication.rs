@@ -247,21 +247,11 @@ fn prefixed(
 
 /// The key of what is said of a user beside its name and groups: a domain, which is not Kubernetes' own, and a path.
 fn check_key(key: &str, at: &str, errors: &mut FieldErrors) {
-    let is_path_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
-    match key.split_once('/') {
-        _ if key.is_empty() => errors.push(FieldError::required(at, "")),
-        Some((domain, path)) if !domain.is_empty() && !path.is_empty() => {
-            for problem in names::dns1123_subdomain(domain) {
-                errors.push(FieldError::invalid(at, domain, problem));
-            }
-            if !path.bytes().all(is_path_byte) {
-                let why = r"Invalid path (regex used for validation is '[A-Za-z0-9/\-._~%!$&'()*+,;=:]+')";
-                errors.push(FieldError::invalid(at, path, why));
-            }
-        }
-        _ => {
-            let why = "must be a domain-prefixed path (such as \"acme.io/foo\")";
-            errors.push(FieldError::invalid(at, key, why));
+    if key.is_empty() {
+        errors.push(FieldError::required(at, ""));
+    } else {
+        for (part, problem) in names::domain_prefixed_path(key) {
+            errors.push(FieldError::invalid(at, part, problem));
         }
     }
     if key.chars().any(char::is_uppercase) {

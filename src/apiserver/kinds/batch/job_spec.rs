@@ -1,7 +1,6 @@
 //! The specification of Jobs, in a Job and in the template of a CronJob (`validateJobSpec`).
 
 use admit_apimachinery::findings::FieldErrors;
-use admit_apimachinery::names;
 use serde_json::{Value, json};
 
 use super::job_policies;
@@ -74,19 +73,10 @@ fn manager(manager: &Field<'_>, errors: &mut FieldErrors) {
     if !manager.is_set() {
         return;
     }
-    let path_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
-    match manager.text().split_once('/') {
-        _ if manager.is_empty() => errors.add(|| manager.required("")),
-        Some((domain, path)) if !domain.is_empty() && !path.is_empty() => {
-            for problem in names::dns1123_subdomain(domain) {
-                errors.add(|| manager.invalid_as(domain, problem));
-            }
-            if !path.bytes().all(path_byte) {
-                let why = r"Invalid path (regex used for validation is '[A-Za-z0-9/\-._~%!$&'()*+,;=:]+')";
-                errors.add(|| manager.invalid_as(path, why));
-            }
-        }
-        _ => errors.add(|| manager.invalid("must be a domain-prefixed path (such as \"acme.io/foo\")")),
+    if manager.is_empty() {
+        errors.add(|| manager.required(""));
+    } else {
+        manager.domain_prefixed_path(errors);
     }
     if manager.text().len() > LONGEST_MANAGER {
         errors.add(|| manager.too_long(63));

@@ -38,30 +38,12 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
         if controller.text().len() > LONGEST_CONTROLLER {
             errors.add(|| controller.too_long(250));
         }
-        domain_prefixed_path(&controller, errors);
+        controller.domain_prefixed_path(errors);
     }
     let parameters = spec.get("parameters");
     if parameters.is_set() {
         reference::typed(&parameters, errors);
         scope(&parameters, errors);
-    }
-}
-
-/// `example.com/a/path`.
-fn domain_prefixed_path(field: &Field<'_>, errors: &mut FieldErrors) {
-    const PATH: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
-    match field.text().split_once('/') {
-        Some((host, path)) if !host.is_empty() && !path.is_empty() => {
-            for problem in NameRule::Subdomain.problems(host, false) {
-                errors.add(|| field.invalid_as(host, problem));
-            }
-            if !path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte))
-            {
-                let why = format!("Invalid path (regex used for validation is '{PATH}')");
-                errors.add(|| field.invalid_as(path, why));
-            }
-        }
-        _ => errors.add(|| field.invalid("must be a domain-prefixed path (such as \"acme.io/foo\")")),
     }
 }
 
