@@ -348,7 +348,8 @@ impl Walk<'_> {
     }
 }
 
-fn constant(literal: &Literal) -> Option<Value> {
+/// The value that a literal stands for, where JSON has it.
+pub(crate) fn constant(literal: &Literal) -> Option<Value> {
     Some(match literal {
         Literal::Null => Value::Null,
         Literal::Bool(value) => json!(value),

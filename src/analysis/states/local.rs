@@ -14,7 +14,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use admit_cel::syntax::{Ast, Expr, ExprId, Literal};
+use admit_cel::syntax::{Ast, Expr, ExprId};
 use admit_policy::schema::Schema;
 use serde_json::{Value, json};
 
@@ -22,6 +22,7 @@ use super::atoms::{Atom, AtomKind};
 use super::field::{FieldPath, Step};
 use super::scalar::{Condition, Part, Scalar, Scope, Spot, Truth};
 use super::values;
+use crate::reads::constant;
 
 /// Steps of one expression; variables and macros can make more of them than there are letters.
 const MOST_STEPS: usize = 20_000;
@@ -360,16 +361,4 @@ impl<'a> Local<'a> {
 fn key_of<'a>(ast: &'a Ast, id: ExprId, variable: &str) -> Option<&'a str> {
     let Expr::Select { operand, field, .. } = ast.expr(id) else { return None };
     matches!(ast.expr(*operand), Expr::Ident(name) if &**name == variable).then_some(&**field)
-}
-
-fn constant(literal: &Literal) -> Option<Value> {
-    Some(match literal {
-        Literal::Null => Value::Null,
-        Literal::Bool(value) => json!(value),
-        Literal::Int(value) => json!(value),
-        Literal::Uint(value) => json!(value),
-        Literal::Double(value) => json!(value),
-        Literal::String(text) => json!(text),
-        Literal::Bytes(_) => return None,
-    })
 }
