@@ -41,6 +41,7 @@ mod releases;
 mod render;
 mod replay;
 mod report_condition;
+mod report_format;
 mod scan;
 mod schema;
 mod serve;

@@ -11,7 +11,7 @@ use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::Document;
 use admit_policy::suite::Accepted;
 use admit_policy::{LoadOptions, PolicySet};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -20,6 +20,7 @@ use self::given::Given;
 use super::process::{self, Fault};
 use super::progress::Progress;
 use super::render::{self, attack as drawing};
+use super::report_format::ReportFormat;
 use super::value_parsers::limit;
 use super::{Exit, conversion, load};
 
@@ -81,20 +82,7 @@ pub(super) struct AttackArgs {
 
     /// How results are written
     #[arg(short, long, value_enum, default_value_t)]
-    output: Format,
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Format {
-    /// For people
-    #[default]
-    Text,
-    /// One document
-    Json,
-    /// SARIF 2.1.0, for code scanning
-    Sarif,
-    /// Annotations of GitHub Actions
-    Github,
+    output: ReportFormat,
 }
 
 impl AttackArgs {
@@ -102,10 +90,10 @@ impl AttackArgs {
         match self.answers() {
             Ok(answers) => {
                 render::print(&match self.output {
-                    Format::Text => drawing::text(&answers),
-                    Format::Json => drawing::json(&answers),
-                    Format::Sarif => drawing::sarif(&answers),
-                    Format::Github => drawing::github(&answers),
+                    ReportFormat::Text => drawing::text(&answers),
+                    ReportFormat::Json => drawing::json(&answers),
+                    ReportFormat::Sarif => drawing::sarif(&answers),
+                    ReportFormat::Github => drawing::github(&answers),
                 });
                 answers.iter().map(Answer::exit).max().unwrap_or(Exit::Expected)
             }

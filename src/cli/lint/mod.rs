@@ -9,8 +9,8 @@ use admit_language::lint::{Linted as Checked, Reading, codes};
 use admit_policy::LoadOptions;
 use admit_policy::lint::{Finding, Report, Severity};
 use admit_policy::manifest::LoadError;
+use clap::Args;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
 
 use super::Exit;
 use super::load::{self, Found};
@@ -20,6 +20,7 @@ use super::releases::{self, ReleaseArgs};
 use super::render;
 use super::render::lint::{self as drawing, Verdict};
 use super::render::releases::Asked;
+use super::report_format::ReportFormat;
 
 /// Every warning, as `--deny` names them.
 const WARNINGS: &str = "warnings";
@@ -76,20 +77,7 @@ pub(super) struct LintArgs {
 
     /// How results are written
     #[arg(short, long, value_enum, default_value_t)]
-    output: Format,
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Format {
-    /// For people: a line a finding, then the costs
-    #[default]
-    Text,
-    /// One document
-    Json,
-    /// SARIF 2.1.0, for code scanning
-    Sarif,
-    /// Annotations of GitHub Actions
-    Github,
+    output: ReportFormat,
 }
 
 impl LintArgs {
@@ -99,10 +87,10 @@ impl LintArgs {
                 let exit = self.exit(&report).max(undecided(asked.as_ref()));
                 let verdict = Verdict { silenced, denied: exit == Exit::Differs, asked: asked.as_ref() };
                 render::print(&match self.output {
-                    Format::Text => drawing::text(&report, verdict, &texts, self.verbose),
-                    Format::Json => drawing::json(&report, verdict),
-                    Format::Sarif => drawing::sarif(&report),
-                    Format::Github => drawing::github(&report),
+                    ReportFormat::Text => drawing::text(&report, verdict, &texts, self.verbose),
+                    ReportFormat::Json => drawing::json(&report, verdict),
+                    ReportFormat::Sarif => drawing::sarif(&report),
+                    ReportFormat::Github => drawing::github(&report),
                 });
                 exit
             }

@@ -16,13 +16,14 @@ mod write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use jiff::SignedDuration;
 
 use self::report::Score;
 pub(super) use self::report::{Judged, Open, Report, Sums, Survivor};
 use super::process::{self, Fault};
 use super::render::{self, Palette, mutate as drawing};
+use super::report_format::ReportFormat;
 use super::value_parsers::limit;
 use super::{Exit, load};
 
@@ -90,20 +91,7 @@ pub(super) struct MutateArgs {
 
     /// How results are written
     #[arg(short, long, value_enum, default_value_t)]
-    output: Format,
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Format {
-    /// For people
-    #[default]
-    Text,
-    /// One document
-    Json,
-    /// SARIF 2.1.0, for code scanning
-    Sarif,
-    /// Annotations of GitHub Actions
-    Github,
+    output: ReportFormat,
 }
 
 impl MutateArgs {
@@ -111,10 +99,10 @@ impl MutateArgs {
         match self.report() {
             Ok(report) => {
                 render::print(&match self.output {
-                    Format::Text => drawing::text(&report, self.verbose, Palette::of_stdout()),
-                    Format::Json => drawing::json(&report),
-                    Format::Sarif => drawing::sarif(&report),
-                    Format::Github => drawing::github(&report),
+                    ReportFormat::Text => drawing::text(&report, self.verbose, Palette::of_stdout()),
+                    ReportFormat::Json => drawing::json(&report),
+                    ReportFormat::Sarif => drawing::sarif(&report),
+                    ReportFormat::Github => drawing::github(&report),
                 });
                 report.exit(self.min_score)
             }

@@ -19,6 +19,7 @@ pub(super) use self::solver::Program;
 use super::process::{self, Fault};
 use super::progress::Progress;
 use super::render::{self, prove as drawing};
+use super::report_format::ReportFormat;
 use super::value_parsers::duration;
 use super::{Exit, load};
 
@@ -95,7 +96,7 @@ pub(super) struct ProveArgs {
 
     /// How results are written
     #[arg(short, long, value_enum, default_value_t)]
-    output: Format,
+    output: ReportFormat,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -112,19 +113,6 @@ enum Claim {
     NoErrors,
     /// What --old lets through --new does: creations, updates of what is stored, and of its status
     Upgrade,
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Format {
-    /// For people
-    #[default]
-    Text,
-    /// One document
-    Json,
-    /// SARIF 2.1.0, for code scanning
-    Sarif,
-    /// Annotations of GitHub Actions
-    Github,
 }
 
 impl Claim {
@@ -146,10 +134,10 @@ impl ProveArgs {
         match self.answers() {
             Ok((answers, solver)) => {
                 render::print(&match self.output {
-                    Format::Text => drawing::text(&answers),
-                    Format::Json => drawing::json(&answers, solver.as_deref()),
-                    Format::Sarif => drawing::sarif(&answers),
-                    Format::Github => drawing::github(&answers),
+                    ReportFormat::Text => drawing::text(&answers),
+                    ReportFormat::Json => drawing::json(&answers, solver.as_deref()),
+                    ReportFormat::Sarif => drawing::sarif(&answers),
+                    ReportFormat::Github => drawing::github(&answers),
                 });
                 let exit = answers.iter().map(|answer| exit(&answer.verdict)).max();
                 exit.unwrap_or(Exit::Expected)
