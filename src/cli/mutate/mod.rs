@@ -98,13 +98,14 @@ impl MutateArgs {
     pub(super) fn run(self) -> Exit {
         match self.report() {
             Ok(report) => {
+                let exit = report.exit(self.min_score);
                 render::print(&match self.output {
-                    ReportFormat::Text => drawing::text(&report, self.verbose, Palette::of_stdout()),
+                    ReportFormat::Text => drawing::text(&report, exit, self.verbose, Palette::of_stdout()),
                     ReportFormat::Json => drawing::json(&report),
                     ReportFormat::Sarif => drawing::sarif(&report),
                     ReportFormat::Github => drawing::github(&report),
                 });
-                report.exit(self.min_score)
+                exit
             }
             Err(fault) => process::fail(&fault),
         }
