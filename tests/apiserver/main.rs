@@ -26,6 +26,7 @@ mod harness;
 mod housekeeping;
 mod kinds;
 mod managed_fields;
+mod many_watches;
 mod mask;
 mod mutations;
 mod openapi;

@@ -7,7 +7,7 @@
 //! list, as with kube-apiserver.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +34,10 @@ const MAX_UNSENT: usize = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A client has so long to take the last words of a watch that was ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// All watches together send a chunk so often: each costs its task, its frame and its record of TLS more than the events in it.
+const CHUNK_EVERY: Duration = Duration::from_micros(10);
+/// Shorter than what timers tell apart, a pause would only cost.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Watchers(Arc<Inner>);
@@ -42,6 +46,8 @@ pub(crate) struct Watchers(Arc<Inner>);
 struct Inner {
     budget: Budget,
     entries: Mutex<HashMap<u64, Arc<Entry>>>,
+    /// How many entries there are, for those that do not wait for the lock.
+    open: AtomicU32,
     next: AtomicU64,
     ended: AtomicU64,
 }
@@ -82,6 +88,7 @@ impl Default for Watchers {
         Self(Arc::new(Inner {
             budget: Budget::new(MAX_UNSENT_OF_USER, MAX_UNSENT),
             entries: Mutex::default(),
+            open: AtomicU32::default(),
             next: AtomicU64::default(),
             ended: AtomicU64::default(),
         }))
@@ -117,6 +124,7 @@ impl Watchers {
         });
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         self.entries().insert(id, Arc::clone(&entry));
+        self.0.open.fetch_add(1, Ordering::Relaxed);
         Ok(Ticket { watchers: self.clone(), id, entry })
     }
 
@@ -182,6 +190,13 @@ impl Ticket {
         }
     }
 
+    /// For how long a watch that has sent a chunk gathers what happens before it sends another: what thousands of watches wait for
+    /// comes to them in few chunks, and a few watches are told at once.
+    pub(crate) fn pause(&self) -> Duration {
+        let pause = CHUNK_EVERY * self.watchers.0.open.load(Ordering::Relaxed);
+        if pause < SHORTEST_PAUSE { Duration::ZERO } else { pause }
+    }
+
     /// Room for so many bytes, which may take a while.
     pub(crate) async fn room(&self, bytes: usize) -> Result<Reservation, TooSlow> {
         let (user, watchers) = (&self.entry.user, &self.watchers);
@@ -213,6 +228,7 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.watchers.entries().remove(&self.id);
+        self.watchers.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -68,6 +68,8 @@ struct State {
     bookmarks: bool,
     headers_sent: bool,
     next_bookmark: Instant,
+    /// Changes that come before are gathered.
+    next_chunk: Instant,
     end: Instant,
     /// Whether the server ends.
     ending: watch::Receiver<bool>,
@@ -93,6 +95,7 @@ pub(super) fn respond(
         bookmarks: options.allow_bookmarks,
         headers_sent: false,
         next_bookmark: now + life.saturating_sub(BOOKMARK_BEFORE_END).min(BOOKMARK_EVERY),
+        next_chunk: now,
         end: now + life,
         ending: server.ending(),
         over: false,
@@ -129,6 +132,14 @@ async fn ended(ending: &mut watch::Receiver<bool>, ticket: &Ticket) {
     }
 }
 
+/// Returns when something has changed, and the time of the next chunk has come.
+async fn gathered(watching: &mut Watching, next_chunk: Instant) {
+    watching.changed().await;
+    if next_chunk > Instant::now() {
+        sleep_until(next_chunk).await;
+    }
+}
+
 fn default_life() -> Duration {
     let byte = uuid::Uuid::new_v4().as_bytes().first().copied().unwrap_or(0);
     DEFAULT_LIFE + DEFAULT_LIFE.mul_f32(f32::from(byte) / 256.0)
@@ -156,6 +167,7 @@ impl State {
                 let Ok(room) = room else { return Some(self.last_words()) };
                 let text = self.chunk();
                 if !text.is_empty() {
+                    self.next_chunk = Instant::now() + self.ticket.pause();
                     return Some(self.ticket.chunk(text, room));
                 }
                 drop(room);
@@ -171,7 +183,7 @@ impl State {
                 () = ended(&mut self.ending, &self.ticket) => return None,
                 TooSlow = self.ticket.too_slow() => return Some(self.last_words()),
                 () = sleep_until(self.next_bookmark), if self.bookmarks => return Some(self.bookmark()),
-                () = self.watching.changed() => {}
+                () = gathered(&mut self.watching, self.next_chunk) => {}
             }
         }
         None
