@@ -121,15 +121,19 @@ impl EvalArgs {
 
 fn variable(text: &str) -> Result<(String, Value), String> {
     let (name, json) = text.split_once('=').ok_or("must be NAME=JSON")?;
-    let identifier = name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
-        && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
-    if !identifier {
+    if !is_identifier(name) {
         return Err(format!("`{name}` is no name of a variable"));
     }
     let value = serde_json::from_str(json).map_err(|error| {
         format!("`{json}` is not JSON: {error} (a text needs its quotes: {name}='\"text\"')")
     })?;
     Ok((name.to_owned(), value))
+}
+
+/// Whether expressions can speak of it.
+pub(super) fn is_identifier(name: &str) -> bool {
+    name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+        && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
 }
 
 fn fault(error: &AdhocError) -> Fault {

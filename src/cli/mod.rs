@@ -33,6 +33,7 @@ mod must_gather;
 mod mutate;
 mod observability_flags;
 mod paths;
+mod play;
 mod process;
 mod progress;
 mod prove;
@@ -106,6 +107,8 @@ enum Command {
     Scan(Box<scan::ScanArgs>),
     /// Evaluate one expression
     Eval(eval::EvalArgs),
+    /// Show in a browser what expressions, definitions and policies decide while they are written
+    Play(play::PlayArgs),
     /// Print a folder with `kube-apiserver` and `etcd` for the suites of operators: KUBEBUILDER_ASSETS=$(admit envtest)
     Envtest(envtest::EnvtestArgs),
     /// Serve the policies as an admission webhook
@@ -222,6 +225,7 @@ impl Cli {
             Command::Replay(args) => args.run(),
             Command::Scan(args) => args.run(),
             Command::Eval(args) => args.run(),
+            Command::Play(args) => args.run(),
             Command::Envtest(args) => args.run(),
             Command::Serve(args) => args.run(),
             Command::Bench(args) => args.run(),

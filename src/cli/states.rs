@@ -1,25 +1,26 @@
 //! `admit states`: draws which values of a field may follow one another under the policies and definitions.
 
+mod inputs;
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use admit_analysis::states::{
-    Diagram, Difference, FieldPath, Inquiry, Picture, PictureError, Subject, compare,
-};
+use admit_analysis::states::{Diagram, Difference, FieldPath, Picture, Subject, compare};
 use admit_apiserver::BuiltinKinds;
+use admit_policy::LoadOptions;
 use admit_policy::manifest::Document;
 use admit_policy::suite::{StatesCase, StatesOf, Suite};
-use admit_policy::{GroupVersionKind, LoadOptions, PolicySet, UserInfo};
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
-use serde_json::Value;
 
+pub(super) use self::inputs::Inputs;
+use self::inputs::passed_over;
 use super::Exit;
+use super::load;
 use super::process::{self, Fault};
 use super::progress::Progress;
 use super::render::{self, states as drawing};
 use super::value_parsers::limit;
-use super::{conversion, load};
 
 /// Arguments of `admit states`.
 #[derive(Debug, Args)]
@@ -110,15 +111,6 @@ enum Format {
     Json,
 }
 
-/// What is drawn, and what it is drawn from.
-#[derive(Debug)]
-pub(super) struct Inputs {
-    set: PolicySet,
-    documents: Vec<Document>,
-    given: Vec<Value>,
-    users: Vec<UserInfo>,
-}
-
 /// All pictures, and where the one that was expected differs.
 #[derive(Debug)]
 pub(super) struct Drawn {
@@ -173,18 +165,7 @@ impl StatesArgs {
         let inputs = Inputs::read(&self.policies, &self.filenames, &self.users, options)?;
         let kinds = inputs.kinds(self.kind.as_deref())?;
         let inquiry = |kind| inputs.inquiry(kind, self.only.as_deref(), &over);
-        let asked: Vec<(&GroupVersionKind, Subject)> = match self.subjects() {
-            named if !named.is_empty() => {
-                kinds.iter().flat_map(|kind| named.iter().map(move |one| (kind, one.clone()))).collect()
-            }
-            _ => {
-                let found = |kind| {
-                    let fields = inquiry(kind).fields().into_iter();
-                    fields.map(move |field| (kind, Subject::Field(field)))
-                };
-                kinds.iter().flat_map(found).collect()
-            }
-        };
+        let asked = inputs.asked(&kinds, &self.subjects(), self.only.as_deref(), &over);
         let progress = Progress::of(Some(asked.len()), "drawing");
         let (mut pictures, mut missing) = (Vec::new(), None);
         for (kind, subject) in asked {
@@ -223,155 +204,6 @@ impl StatesArgs {
         };
         Ok(Drawn { pictures, differences })
     }
-}
-
-impl Inputs {
-    /// What stands in the files, and in the suites beside them.
-    ///
-    /// # Errors
-    /// For what cannot be read or does not compile.
-    pub(super) fn read(
-        policies: &[PathBuf],
-        filenames: &[PathBuf],
-        users: &[String],
-        options: LoadOptions,
-    ) -> Result<Self, Fault> {
-        let documents = load::policy_documents(policies)?;
-        let set = PolicySet::load_with(&documents, options)
-            .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
-            .converting(conversion::offline)
-            .knowing(&BuiltinKinds);
-        let mut given = Vec::new();
-        let mut take = |document: Document| {
-            given.push(document.value);
-            Ok(())
-        };
-        load::each_document(filenames, &mut take)?.tell();
-        let user = |name: &String| UserInfo { username: name.clone(), ..UserInfo::default() };
-        let mut users: Vec<UserInfo> = users.iter().map(user).collect();
-        for document in documents.iter().filter(|document| Suite::is(&document.value)) {
-            // A suite that cannot be read is told where it is run.
-            let Ok(suite) = Suite::decode_knowing(&document.value, Some(&BuiltinKinds)) else { continue };
-            for case in suite.cases {
-                let objects = [case.old_object, case.object].into_iter().flatten();
-                given.extend(objects.map(|object| Value::clone(&object)));
-                if !users.contains(&case.user) {
-                    users.push(case.user);
-                }
-            }
-        }
-        Ok(Self { set, documents, given, users })
-    }
-
-    /// Where the pictures differ from what a suite expects of a field; nothing where they do not.
-    ///
-    /// # Errors
-    /// For what a suite says that is none, and contradictions.
-    pub(super) fn differences(
-        &self,
-        case: &StatesCase,
-        over: &dyn Fn() -> bool,
-    ) -> Result<Vec<String>, Fault> {
-        let diagram = Diagram::listed(case.expect.iter().map(String::as_str))
-            .map_err(|error| Fault::usage(format!("{}: expect: {error}", case.name)))?;
-        let (what, subject) = match &case.subject {
-            StatesOf::Field(field) => {
-                let path = field
-                    .parse::<FieldPath>()
-                    .map_err(|error| Fault::usage(format!("{}: field: {error}", case.name)))?;
-                ("field", Subject::Field(path))
-            }
-            StatesOf::State(expression) => {
-                ("state", Subject::State { name: case.name.clone(), expression: expression.clone() })
-            }
-        };
-        let mut missing = None;
-        for kind in self.kinds(case.kind.as_deref())? {
-            match self.inquiry(&kind, case.only.as_deref(), over).picture(&subject) {
-                Ok(picture) => return Ok(told(&picture, &diagram)),
-                Err(error) => drop(missing.get_or_insert(passed_over(error)?)),
-            }
-        }
-        let missing = missing.map_or_else(|| "no kind has it".to_owned(), |error| error.to_string());
-        Err(Fault::usage(format!("{}: {what}: {missing}", case.name)))
-    }
-
-    fn inquiry<'i>(
-        &'i self,
-        kind: &'i GroupVersionKind,
-        only: Option<&'i str>,
-        over: &'i dyn Fn() -> bool,
-    ) -> Inquiry<'i> {
-        let Self { set, documents, given, users } = self;
-        Inquiry { set, documents, kind, given, users, only, over }
-    }
-
-    /// The kinds that are defined, or given, and were asked for.
-    fn kinds(&self, asked: Option<&str>) -> Result<Vec<GroupVersionKind>, Fault> {
-        let mut kinds = Vec::new();
-        for crd in self.set.documents().crds() {
-            let definition = crd.definition();
-            let served = definition.versions.iter().filter(|version| version.served);
-            kinds.extend(served.map(|version| {
-                GroupVersionKind::new(&*definition.group, &*version.name, &*definition.names.kind)
-            }));
-        }
-        for kind in self.given.iter().map(GroupVersionKind::of) {
-            // Of a kind that no file defines, what a server would do is known only where it is built in.
-            let is_known = self.set.documents().crd_of(&kind).is_some() || !kind.group.contains('.');
-            if is_known && !kind.kind.is_empty() && !kinds.contains(&kind) {
-                kinds.push(kind);
-            }
-        }
-        if kinds.is_empty() {
-            return Err(Fault::usage(
-                "no file of --policies defines a kind, and -f gives no object of one: name the file of its \
-                 CustomResourceDefinition with --policies",
-            ));
-        }
-        let Some(asked) = asked else { return Ok(kinds) };
-        let all = kinds.clone();
-        kinds.retain(|kind| {
-            let full = format!("{}.{}.{}", kind.kind, kind.version, kind.group);
-            asked.eq_ignore_ascii_case(&kind.kind) || asked.eq_ignore_ascii_case(full.trim_end_matches('.'))
-        });
-        if kinds.is_empty() {
-            let mut names: Vec<&str> = all.iter().map(|kind| kind.kind.as_str()).collect();
-            names.dedup();
-            return Err(Fault::usage(format!(
-                "there is no kind `{asked}` among the files; there are: {}",
-                names.join(", ")
-            )));
-        }
-        Ok(kinds)
-    }
-}
-
-/// Other versions, or other kinds, may have what one has not; all else ends the command.
-fn passed_over(error: PictureError) -> Result<PictureError, Fault> {
-    match error {
-        PictureError::NoField { .. } | PictureError::Unbounded { .. } => Ok(error),
-        PictureError::NotAnExpression { .. } | PictureError::Mixed { .. } => {
-            Err(Fault::usage(error.to_string()))
-        }
-        PictureError::TooMany { .. } => Err(Fault::undecided(error.to_string())),
-        PictureError::Contradiction { .. } | PictureError::Unconfirmed { .. } => Err(Fault::internal(error)),
-    }
-}
-
-/// Where a picture differs, and what is not decided of it.
-fn told(picture: &Picture, diagram: &Diagram) -> Vec<String> {
-    let mut told: Vec<String> = compare(picture, diagram).iter().map(ToString::to_string).collect();
-    if told.is_empty() && !picture.is_decided() {
-        let undecided = picture.undecided().map(|transition| {
-            format!("{} -> {}: undecided", transition.from.as_deref().unwrap_or("[*]"), transition.to)
-        });
-        told.extend(undecided);
-        if picture.interrupted {
-            told.push("the time was over before everything was tried".to_owned());
-        }
-    }
-    told
 }
 
 /// What is expected of one picture.

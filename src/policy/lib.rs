@@ -122,7 +122,7 @@ pub use self::devices::{SelectorProblem, selector_problem};
 pub use self::read::{json, manifest};
 pub use self::report::explanation;
 pub use self::request::rbac;
-pub use self::tools::eval::{AdhocError, Answer, evaluate};
+pub use self::tools::eval::{AdhocError, Answer, evaluate, evaluate_recorded};
 pub use self::tools::{apply, init, lint, suite};
 
 /// The examples of the readme.

@@ -25,6 +25,7 @@ mod observability;
 mod offline;
 mod output_schemas;
 mod pipelines;
+mod play;
 mod prove;
 mod reliability;
 mod replay;

@@ -7,7 +7,7 @@ use admit_apimachinery::diff::{CONTEXT, Side, script};
 const MAX_PAIRS: usize = 1_000_000;
 
 /// The lines of both texts, marked; long runs of equal lines are left out for `  …`.
-pub(super) fn lines(old: &str, new: &str) -> Vec<String> {
+pub(in crate::cli) fn lines(old: &str, new: &str) -> Vec<String> {
     let (old, new) = (split(old), split(new));
     let marked = if old.len().saturating_mul(new.len()) > MAX_PAIRS {
         let removed = old.iter().map(|line| (Side::Old, *line));

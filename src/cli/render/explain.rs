@@ -237,12 +237,15 @@ fn expression_json(id: &ExpressionId, recorded: &Recorded) -> Value {
         Origin::Policy { name } | Origin::Mutating { name } => (Some(name), None, None),
         Origin::Definition { name, version } => (None, Some(name), Some(version)),
     };
-    let evaluations: Vec<Value> =
-        recorded.traces.iter().map(|trace| trace_json(&recorded.text, trace)).collect();
     json!({
         "policy": policy, "definition": definition, "version": version, "path": id.path,
-        "expression": recorded.text, "evaluations": evaluations,
+        "expression": recorded.text, "evaluations": evaluations(recorded),
     })
+}
+
+/// The evaluations of one expression that were kept, each `{"at", "cost", "omitted", "tree"}`.
+pub(in crate::cli) fn evaluations(recorded: &Recorded) -> Vec<Value> {
+    recorded.traces.iter().map(|trace| trace_json(&recorded.text, trace)).collect()
 }
 
 fn trace_json(text: &str, trace: &RecordedTrace) -> Value {

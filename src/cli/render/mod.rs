@@ -7,7 +7,7 @@
 pub(super) mod attack;
 pub(super) mod check;
 pub(super) mod coverage;
-mod diff;
+pub(super) mod diff;
 pub(super) mod eval;
 pub(super) mod explain;
 mod github;

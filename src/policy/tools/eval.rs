@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 use thiserror::Error;
 
 use crate::release;
+use crate::report::recording::{ExpressionId, Keep, Origin, Recorded, Recording, Subject};
 
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +61,35 @@ const SHOWN: usize = 1_000;
 /// # Ok::<(), admit_policy::AdhocError>(())
 /// ```
 pub fn evaluate(text: &str, variables: &[(String, Json)]) -> Result<Answer, AdhocError> {
+    evaluated(text, variables, None)
+}
+
+/// Like [`evaluate`], with what the parts of the expression came to; nothing where it was not evaluated.
+///
+/// ```
+/// use admit_policy::{Keep, evaluate_recorded, explanation};
+///
+/// let (answer, recorded) = evaluate_recorded("1 + a > 2", &[("a".to_owned(), 3.into())], Keep::TRACES);
+/// let recorded = recorded.unwrap();
+/// assert_eq!((answer.unwrap().text.as_str(), recorded.evaluations), ("true", 1));
+/// assert_eq!(explanation::tree(&recorded.text, &recorded.traces[0])[0].parts[0].text, "1 + a");
+/// assert!(evaluate_recorded("1 +", &[], Keep::TRACES).1.is_none());
+/// ```
+pub fn evaluate_recorded(
+    text: &str,
+    variables: &[(String, Json)],
+    keep: Keep,
+) -> (Result<Answer, AdhocError>, Option<Recorded>) {
+    let recording = Recording::new(keep);
+    let outcome = evaluated(text, variables, Some(&recording));
+    (outcome, recording.finish().pop().map(|(_, recorded)| recorded))
+}
+
+fn evaluated(
+    text: &str,
+    variables: &[(String, Json)],
+    recording: Option<&Recording>,
+) -> Result<Answer, AdhocError> {
     let names = variables.iter().map(|(name, _)| (name.as_str(), Type::Dyn));
     let env = Env::of_release(release::followed(), Mode::New).with_variables(names);
     let checked = env.compile(text).map_err(AdhocError::Compile)?;
@@ -70,9 +100,15 @@ pub fn evaluate(text: &str, variables: &[(String, Json)]) -> Result<Answer, Adho
         bindings.set(name, Value::untyped(Node::from_json(json)));
     }
     let mut cx = Evaluation::new(&arena);
-    let value = program
-        .eval(&bindings, &mut cx)
-        .map_err(|error| AdhocError::Evaluation { error, cost: cx.cost() })?;
+    let value = match recording {
+        Some(recording) => {
+            // It stands in no document.
+            let id = || ExpressionId { origin: Origin::Policy { name: String::new() }, path: String::new() };
+            recording.eval(&Subject { id: &id, text, at: &String::new }, &program, &bindings, &mut cx)
+        }
+        None => program.eval(&bindings, &mut cx),
+    };
+    let value = value.map_err(|error| AdhocError::Evaluation { error, cost: cx.cost() })?;
     Ok(Answer {
         // What JSON has no word for becomes null there.
         json: value.to_json(&arena).ok().filter(|json| !json.is_null() || matches!(value, Value::Null)),

@@ -19,6 +19,7 @@ use super::stored::Stored;
 use crate::matching::{MatchResources, Matched};
 use crate::read::decode::{DecodeError, Fields};
 use crate::report::options::EvalOptions;
+use crate::report::recording;
 use crate::request::Request;
 use crate::request::host::Host;
 use crate::schema::metadata::configuration;
@@ -31,7 +32,7 @@ const MAX_MATCH_CONDITIONS: usize = 64;
 /// use std::borrow::Cow;
 ///
 /// use admit_policy::matching::Matched;
-/// use admit_policy::{Documents, FailurePolicy, MatchConditions, Request};
+/// use admit_policy::{Documents, EvalOptions, FailurePolicy, Keep, MatchConditions, Recording, Request};
 /// use serde_json::json;
 ///
 /// let webhook = json!({"matchConditions": [{"name": "by-hand", "expression": "request.userInfo.username != 'robot'"}]});
@@ -46,6 +47,11 @@ const MAX_MATCH_CONDITIONS: usize = 64;
 /// let request = Request::from_value(&request).unwrap();
 /// let matched = Matched { resource: Cow::Borrowed(&request.resource), kind: Cow::Borrowed(&request.kind) };
 /// assert!(!conditions.hold(&request, &matched, &Documents::default())?);
+///
+/// let recording = Recording::new(Keep::TRACES);
+/// let options = EvalOptions { recording: Some(&recording), ..EvalOptions::default() };
+/// assert!(!conditions.hold_with(&request, &matched, &Documents::default(), options)?);
+/// assert_eq!(conditions.expressions()[0].id, recording.finish()[0].0);
 /// # Ok::<(), admit_policy::ConditionsError>(())
 /// ```
 #[derive(Debug)]
@@ -84,6 +90,20 @@ impl MatchConditions {
         matched: &Matched<'_>,
         host: &dyn Host,
     ) -> Result<bool, ConditionsError> {
+        self.hold_with(request, matched, host, EvalOptions::default())
+    }
+
+    /// Like [`Self::hold`], with the caller's hooks. What is recorded has the name of no policy.
+    ///
+    /// # Errors
+    /// As [`Self::hold`].
+    pub fn hold_with(
+        &self,
+        request: &Request<'_>,
+        matched: &Matched<'_>,
+        host: &dyn Host,
+        eval: EvalOptions<'_>,
+    ) -> Result<bool, ConditionsError> {
         if self.0.conditions.is_empty() {
             return Ok(true);
         }
@@ -106,9 +126,17 @@ impl MatchConditions {
             params: Node::Null,
             namespace: Node::Null,
             authorizer: Some(&authorizer),
-            eval: EvalOptions::default(),
+            eval,
         };
         Ok(evaluate::conditions(&self.0, inputs)?.is_none())
+    }
+}
+
+impl MatchConditions {
+    /// The expressions, in the order of the document.
+    #[must_use]
+    pub fn expressions(&self) -> Vec<recording::Expression<'_>> {
+        self.0.expressions()
     }
 }
 

@@ -16,3 +16,4 @@ pub(crate) mod rights;
 pub(crate) mod shipped;
 pub(crate) mod sshd;
 pub(crate) mod testcluster;
+pub(crate) mod webdriver;

@@ -21,6 +21,8 @@ pub enum Need {
     Postgres,
     /// A Chromium, to look at pages as their readers do.
     Chromium,
+    /// The program that drives it.
+    Chromedriver,
     /// The solver z3.
     Z3,
     /// The solver cvc5.
@@ -30,7 +32,7 @@ pub enum Need {
 }
 
 impl Need {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Corpora,
         Self::Kubectl,
         Self::Helm,
@@ -38,6 +40,7 @@ impl Need {
         Self::Sshd,
         Self::Postgres,
         Self::Chromium,
+        Self::Chromedriver,
         Self::Z3,
         Self::Cvc5,
         Self::Other,
@@ -52,6 +55,7 @@ impl Need {
             Self::Sshd => "sshd",
             Self::Postgres => "postgres",
             Self::Chromium => "chromium",
+            Self::Chromedriver => "chromedriver",
             Self::Z3 => "z3",
             Self::Cvc5 => "cvc5",
             Self::Other => "other",

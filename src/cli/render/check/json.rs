@@ -41,7 +41,7 @@ pub(super) fn object_json(object: &ObjectReport) -> Value {
     document
 }
 
-pub(in crate::cli::render) fn applied_json(applied: &Applied) -> Value {
+pub(in crate::cli) fn applied_json(applied: &Applied) -> Value {
     let rules: Vec<Value> = applied
         .outcomes
         .iter()

@@ -13,7 +13,8 @@ use self::findings::Junit;
 use self::totals::Totals;
 use super::Palette;
 
-pub(super) use self::json::{applied_json, identity_json, missed_json};
+pub(in crate::cli) use self::json::applied_json;
+pub(super) use self::json::{identity_json, missed_json};
 pub(in crate::cli) use self::text::missed_line;
 pub(super) use self::text::{refusal, rule_lines};
 

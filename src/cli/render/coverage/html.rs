@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use admit_cel::PER_CALL_LIMIT;
 
 use super::marks::marked;
-use super::{CoverageReport, Covered, Share, missed, summary};
+use super::{CoverageReport, Covered, Share, missed, of_limit, summary};
 use crate::cli::render::escaped;
 
 const STYLE: &str = include_str!("page.css");
@@ -97,10 +97,4 @@ fn class([expressions, branches]: [Share; 2]) -> &'static str {
 
 fn bar(class: &str, percent: f64) -> String {
     format!("<span class=\"bar{class}\"><i style=\"width: {percent:.1}%\"></i></span>")
-}
-
-/// A cost as the logarithmic share of the limit of one evaluation, in per cent.
-fn of_limit(cost: u64) -> f64 {
-    let digits = |cost: u64| f64::from(u32::try_from(cost).unwrap_or(u32::MAX)).ln_1p();
-    (100.0 * digits(cost) / digits(PER_CALL_LIMIT)).min(100.0)
 }

@@ -5,16 +5,19 @@
 //! |---|---|
 //! | `text` | people: what is missing, underlined |
 //! | `lcov` | editors and services that show coverage beside the source |
+//! | `json` | a page that draws one expression: its parts, what did not happen to each, and its cost beside the limit |
 //! | `html` | a page of its own: shares and costs as bars, what no case did marked in the expressions |
 
 mod html;
+mod json;
 mod lcov;
 mod marks;
 mod text;
 
-use admit_cel::{Branch, BranchKind, Source};
+use admit_cel::{Branch, BranchKind, PER_CALL_LIMIT, Source};
 
 pub(in crate::cli) use self::html::html;
+pub(in crate::cli) use self::json::{expression, of_expressions};
 pub(in crate::cli) use self::lcov::lcov;
 pub(in crate::cli) use self::text::text;
 
@@ -96,6 +99,12 @@ fn missed(expression: &Covered) -> Vec<String> {
         format!("{}:{} {}: {}", place.line, place.column, missing(branch), part.join(" "))
     };
     expression.branches.iter().filter(|(_, hit)| !hit).map(|(branch, _)| line(branch)).collect()
+}
+
+/// A cost as the logarithmic share of the limit of one evaluation, in per cent.
+fn of_limit(cost: u64) -> f64 {
+    let digits = |cost: u64| f64::from(u32::try_from(cost).unwrap_or(u32::MAX)).ln_1p();
+    (100.0 * digits(cost) / digits(PER_CALL_LIMIT)).min(100.0)
 }
 
 /// What did not happen, as one phrase.

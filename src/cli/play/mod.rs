@@ -1,0 +1,72 @@
+//! `admit play`: a page on 127.0.0.1 that shows what expressions, definitions and policies decide while they are written.
+//!
+//! ```text
+//! browser ──GET──► page: index.html, play.css, play.js         nothing is loaded from elsewhere
+//!         ──POST /evaluate {mode, fields}──► modes ──► Answer   what check, explain, eval and test find
+//!         ──POST /pictures──► modes ──► Picture                 what states draws
+//! ```
+//!
+//! The script draws and computes nothing: all that is shown comes from here, as other commands find it.
+
+mod answer;
+mod asked;
+mod examples;
+mod guard;
+mod modes;
+mod request;
+mod server;
+mod shown;
+mod work;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use jiff::SignedDuration;
+use tokio_util::sync::CancellationToken;
+
+use self::work::Bounds;
+use super::process::{self, Fault, GRACE, Threads};
+use super::value_parsers::limit;
+use super::{Exit, render};
+use crate::admission::{self, Port, Shutdown};
+use crate::telemetry::{LogFormat, Metrics};
+
+/// Arguments of `admit play`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The page has a mode for each place where Kubernetes evaluates CEL, and examples for each. While you type, it shows the verdict, the \
+message and its field, the value of every part of every expression, what expressions cost beside their limits, which branches were \
+not reached, and which states may follow one another. Its link holds the whole example. Nothing is loaded from elsewhere, nothing \
+is stored, and only this machine can reach it.
+
+Examples:
+  admit play
+  admit play --port 8090
+
+Exit codes: 0 it was asked to stop, 2 usage, or the port is taken, 4 internal error")]
+pub(super) struct PlayArgs {
+    /// The port on 127.0.0.1; 0 takes a free one, which is printed
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+
+    /// How long one evaluation may take
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = limit)]
+    timeout: SignedDuration,
+}
+
+impl PlayArgs {
+    pub(super) fn run(self) -> Exit {
+        process::run(Threads::Carry, LogFormat::default(), GRACE, move |shutdown| self.serve(shutdown))
+    }
+
+    async fn serve(self, asked: CancellationToken) -> Result<(), Fault> {
+        let listener = process::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)), "--port")?;
+        let address = listener.local_addr().map_err(Fault::internal)?;
+        let router = server::router(Bounds::new(self.timeout.unsigned_abs()));
+        render::print(&format!("http://{address}/\n"));
+        let port = Port { listener, tls: None, router, metrics: Arc::new(Metrics::default()) };
+        admission::serve(port, Shutdown { asked, linger: Duration::ZERO }).await.map_err(Fault::internal)
+    }
+}

@@ -1,0 +1,79 @@
+//! The modes of the page: one for each place where Kubernetes evaluates CEL. A mode is a row of [`ALL`], and a file that makes an
+//! answer of what was typed.
+
+mod crd;
+mod documents;
+mod expression;
+mod mutating;
+mod pictures;
+mod policy;
+mod rehearsed;
+mod webhook;
+
+use serde::{Serialize, Serializer};
+
+use self::pictures::Picture;
+use super::answer::Answer;
+use super::examples::Example;
+use super::request::Texts;
+
+/// A mode.
+#[derive(Debug, Serialize)]
+pub(super) struct Mode {
+    pub(super) name: &'static str,
+    title: &'static str,
+    about: &'static str,
+    /// In the order of the page.
+    panes: &'static [Pane],
+    examples: &'static [Example],
+    #[serde(skip)]
+    pub(super) evaluate: fn(&Texts) -> Answer,
+    /// What draws which states may follow one another, where objects have some. The page is told whether to ask.
+    #[serde(rename = "drawn", serialize_with = "is_some")]
+    pub(super) pictures: Option<fn(&Texts) -> Vec<Picture>>,
+}
+
+/// A text that is typed.
+#[derive(Debug, Serialize)]
+pub(in crate::cli::play) struct Pane {
+    pub(super) name: &'static str,
+    title: &'static str,
+    /// What belongs there.
+    hint: &'static str,
+}
+
+impl Mode {
+    /// The names of its panes.
+    pub(super) fn panes(&self) -> Vec<&'static str> {
+        self.panes.iter().map(|pane| pane.name).collect()
+    }
+}
+
+fn is_some<T, S: Serializer>(given: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(given.is_some())
+}
+
+/// Every mode, in the order of the page.
+pub(super) const ALL: &[Mode] = &[crd::MODE, policy::MODE, mutating::MODE, webhook::MODE, expression::MODE];
+
+pub(super) fn named(name: &str) -> Option<&'static Mode> {
+    ALL.iter().find(|mode| mode.name == name)
+}
+
+const NEW: Pane = Pane {
+    name: "new",
+    title: "New object",
+    hint: "The object that is written; empty with an old one: a deletion",
+};
+const OLD: Pane =
+    Pane { name: "old", title: "Old object", hint: "The object that is there before; empty: a creation" };
+const REQUEST: Pane = Pane {
+    name: super::asked::PANE,
+    title: "Request",
+    hint: "user, groups, operation, subresource, namespace, namespaceLabels, authorizer; all may be left out",
+};
+const DEFINITIONS: Pane = Pane {
+    name: "crd",
+    title: "Definitions",
+    hint: "CustomResourceDefinitions of the objects; empty for built-in kinds",
+};

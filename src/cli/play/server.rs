@@ -1,0 +1,94 @@
+//! The routes of the page: its three files, the modes with their examples, and what is asked while somebody types.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router, middleware};
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, StatusCode};
+use serde::Serialize;
+use serde_json::json;
+
+use super::guard;
+use super::modes::{self, Mode};
+use super::request::{Question, Texts};
+use super::work::{Bounds, Undone};
+
+/// Bytes of a question: a few definitions, policies and objects.
+const MAX_BODY: usize = 1 << 20;
+
+const INDEX: (&str, &str) = ("text/html; charset=utf-8", include_str!("page/index.html"));
+const STYLE: (&str, &str) = ("text/css; charset=utf-8", include_str!("page/play.css"));
+const SCRIPT: (&str, &str) = ("text/javascript; charset=utf-8", include_str!("page/play.js"));
+
+/// Everything that is served.
+pub(super) fn router(bounds: Bounds) -> Router {
+    Router::new()
+        .route("/", get(|| async { file(INDEX) }))
+        .route("/play.css", get(|| async { file(STYLE) }))
+        .route("/play.js", get(|| async { file(SCRIPT) }))
+        .route("/modes", get(|| async { Json(json!({"modes": modes::ALL})) }))
+        .route("/evaluate", post(evaluate))
+        .route("/pictures", post(pictures))
+        .with_state(Arc::new(bounds))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(middleware::from_fn(guard::guarded))
+}
+
+fn file((kind, text): (&'static str, &'static str)) -> Response {
+    ([(CONTENT_TYPE, kind)], text).into_response()
+}
+
+type Asked = Result<Json<Question>, JsonRejection>;
+
+async fn evaluate(State(bounds): State<Arc<Bounds>>, asked: Asked) -> Response {
+    answer(&bounds, asked, |mode, texts| (mode.evaluate)(texts)).await
+}
+
+async fn pictures(State(bounds): State<Arc<Bounds>>, asked: Asked) -> Response {
+    answer(&bounds, asked, |mode, texts| mode.pictures.map(|pictures| pictures(texts)).unwrap_or_default())
+        .await
+}
+
+/// What `work` makes of the question, or why there is nothing.
+async fn answer<T: Serialize + Send + 'static>(
+    bounds: &Bounds,
+    asked: Asked,
+    work: fn(&Mode, &Texts) -> T,
+) -> Response {
+    let Question { mode, fields } = match asked {
+        Ok(Json(question)) => question,
+        Err(rejection) => return refused(rejection.status(), &rejection.body_text()),
+    };
+    let Some(mode) = modes::named(&mode) else {
+        return refused(StatusCode::NOT_FOUND, &format!("there is no mode `{mode}`; GET /modes lists them"));
+    };
+    if let [unknown, ..] = fields.beside(&mode.panes()).as_slice() {
+        let why = format!("mode `{}` has no field `{unknown}`; GET /modes lists them", mode.name);
+        return refused(StatusCode::UNPROCESSABLE_ENTITY, &why);
+    }
+    match bounds.run(move || work(mode, &fields)).await {
+        Ok(answer) => Json(answer).into_response(),
+        Err(Undone::Busy) => {
+            let why = "other evaluations are under way; try again";
+            let mut response = refused(StatusCode::TOO_MANY_REQUESTS, why);
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            response
+        }
+        Err(Undone::TimedOut) => {
+            let seconds = bounds.time().as_secs_f64();
+            let why = format!("not decided within {seconds} s; start `admit play` with a longer --timeout");
+            refused(StatusCode::GATEWAY_TIMEOUT, &why)
+        }
+        Err(Undone::Internal) => {
+            refused(StatusCode::INTERNAL_SERVER_ERROR, "the evaluation failed: this is a mistake of admit")
+        }
+    }
+}
+
+fn refused(code: StatusCode, why: &str) -> Response {
+    (code, Json(json!({"error": why}))).into_response()
+}

@@ -1,0 +1,71 @@
+//! Expressions as the page shows them: each one's text with what was not reached, its cost, and the value of every part.
+
+use std::collections::HashMap;
+
+use admit_cel::Coverage;
+use admit_policy::{Expression, ExpressionId, Recorded};
+use indexmap::IndexMap;
+
+use super::answer::{Place, Shown};
+use crate::cli::render::coverage::{self, Covered};
+use crate::cli::render::explain;
+
+/// All `expressions`, with what was `recorded` of them, and a sentence of how much was reached. `of` says whose one is, and
+/// where it stands.
+pub(super) fn all<'e>(
+    expressions: impl IntoIterator<Item = Expression<'e>>,
+    recorded: &IndexMap<ExpressionId, Recorded>,
+    of: impl Fn(&ExpressionId) -> (String, Option<Place>),
+) -> (Vec<Shown>, String) {
+    let order: HashMap<&ExpressionId, usize> = recorded.keys().enumerate().map(|(at, id)| (id, at)).collect();
+    let mut expressions: Vec<Expression<'e>> = expressions.into_iter().collect();
+    // As they were evaluated, and then the others.
+    expressions.sort_by_key(|expression| order.get(&expression.id).copied().unwrap_or(usize::MAX));
+    let (mut shown, mut covered) = (Vec::new(), Vec::new());
+    for Expression { id, text, program } in expressions {
+        let done = recorded.get(&id);
+        let unreached = Coverage::new(program);
+        let branches = done.map_or(&unreached, |done| &done.coverage).branches();
+        let one = covered_of(&id.path, text, done, branches.map(|(branch, hit)| (*branch, hit)).collect());
+        let (of, place) = of(&id);
+        shown.push(one_of(of, &id.path, place, &one, done));
+        covered.push(one);
+    }
+    (shown, coverage::of_expressions(&covered))
+}
+
+/// One expression that stands in no document.
+pub(super) fn alone(pane: &str, recorded: &Recorded) -> (Vec<Shown>, String) {
+    let branches = recorded.coverage.branches().map(|(branch, hit)| (*branch, hit)).collect();
+    let covered = covered_of("", &recorded.text, Some(recorded), branches);
+    let place = Place { field: pane.to_owned(), line: 1, column: 1 };
+    let shown = one_of(String::new(), "", Some(place), &covered, Some(recorded));
+    (vec![shown], coverage::of_expressions(&[covered]))
+}
+
+fn covered_of(
+    path: &str,
+    text: &str,
+    done: Option<&Recorded>,
+    branches: Vec<(admit_cel::Branch, bool)>,
+) -> Covered {
+    Covered {
+        file: String::new(),
+        line: 1,
+        path: path.to_owned(),
+        text: text.to_owned(),
+        evaluations: done.map_or(0, |done| done.evaluations),
+        cost: done.map_or(0, |done| done.cost),
+        branches,
+    }
+}
+
+fn one_of(of: String, path: &str, place: Option<Place>, covered: &Covered, done: Option<&Recorded>) -> Shown {
+    Shown {
+        of,
+        path: path.to_owned(),
+        place,
+        coverage: coverage::expression(covered),
+        traces: done.map(explain::evaluations).unwrap_or_default(),
+    }
+}
