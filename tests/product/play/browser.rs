@@ -230,9 +230,9 @@ async fn a_link_holds_the_whole_example_and_a_broken_one_says_so() {
     let Some(mut browser) = opened(&play).await else { return };
     browser.run(CHOOSE, json!(["mode", "expression"])).await;
     browser.until(SETTLED).await;
-    browser.run(TYPE, json!(["expression", "self.name + ' ünd ' + self.name // «ok»"])).await;
+    browser.run(TYPE, json!(["expression", "self.name + ' <b>ünd</b> ' + self.name // «ok»"])).await;
     browser.run(TYPE, json!(["variables", "self: {name: Zoë}"])).await;
-    browser.until("document.getElementById('verdict').textContent.includes('Zoë ünd Zoë')").await;
+    browser.until("document.getElementById('verdict').textContent.includes('Zoë <b>ünd</b> Zoë')").await;
     browser.run("document.getElementById('copy').click();", json!([])).await;
     browser.until("document.getElementById('copied').textContent").await;
     let link = browser.run("return location.href;", json!([])).await;
@@ -241,10 +241,12 @@ async fn a_link_holds_the_whole_example_and_a_broken_one_says_so() {
 
     browser.go_to("about:blank").await;
     browser.go_to(&link).await;
-    browser.until("document.getElementById('verdict').textContent.includes('Zoë ünd Zoë')").await;
+    browser.until("document.getElementById('verdict').textContent.includes('Zoë <b>ünd</b> Zoë')").await;
     let restored =
         "return [document.getElementById('mode').value, document.getElementById('pane-variables').value];";
     assert_eq!(browser.run(restored, json!([])).await, json!(["expression", "self: {name: Zoë}"]));
+    // What others wrote is text, wherever it is shown.
+    assert_eq!(browser.run("return document.querySelectorAll('main b').length;", json!([])).await, 0);
     clean(&mut browser).await;
 
     for broken in ["AAAA", "%%%", &link[link.find('#').unwrap() + 1..link.len() - 8]] {
