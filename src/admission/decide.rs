@@ -7,6 +7,7 @@ use admit_policy::patch::difference;
 use admit_policy::{Decision, Enforcement, EvalOptions, KnownKinds, Mutated, RuleOutcome, Verdict};
 
 use super::converters::Converters;
+use super::decisions::Decisions;
 use super::failure_answer::{AUDITING, FailureAnswer};
 use super::policy_host::{Cluster, PolicyHost};
 use super::review::{Answer, Decided, Question};
@@ -29,7 +30,7 @@ pub(super) fn decide(
     in_force: &InForce,
     (cluster, converters): (&Cluster, &Converters),
     patience: &Patience<'_>,
-    metrics: &Metrics,
+    (metrics, decisions): (&Metrics, Option<&Decisions>),
 ) -> Decided {
     let (request, id) = (&question.request, question.id());
     let late = |why| FailureAnswer::of("timeout", why).answer(ask, Some(&id), metrics);
@@ -55,7 +56,7 @@ pub(super) fn decide(
         let eval = EvalOptions { deadline: Some(deadline), spent: Some(&spent), ..EvalOptions::default() };
         let mutated = in_force.policies.mutate_fully(request, (&host, &kinds), eval, |_| true);
         metrics.cost(spent.get());
-        return changed(question, mutated, metrics);
+        return changed(question, mutated, (metrics, decisions));
     }
     let mut decision = match checked.denial {
         Some(denial) => Decision { denial: Some(denial), ..Decision::default() },
@@ -75,18 +76,29 @@ pub(super) fn decide(
     if let Some(denial) = &decision.denial {
         log::denial(request, &decision, denial);
     }
+    if let Some(decisions) = decisions {
+        decisions.note(request, &decision);
+    }
     let label = if decision.allowed() { "allowed" } else { "denied" };
     Decided { answer: Answer::decided(&id, &decision), label }
 }
 
 /// The answer of the policies that change objects.
-fn changed(question: &Question<'_>, mutated: Mutated, metrics: &Metrics) -> Decided {
+fn changed(
+    question: &Question<'_>,
+    mutated: Mutated,
+    (metrics, decisions): (&Metrics, Option<&Decisions>),
+) -> Decided {
     let (request, id) = (&question.request, question.id());
     let Mutated { object, denial, outcomes } = mutated;
     let decision = Decision { denial, outcomes, ..Decision::default() };
     count(&decision, metrics);
     if let Some(denial) = &decision.denial {
         log::denial(request, &decision, denial);
+        // What is let through is asked about again, when it is validated.
+        if let Some(decisions) = decisions {
+            decisions.note(request, &decision);
+        }
         return Decided { answer: Answer::decided(&id, &decision), label: "denied" };
     }
     let sent = request.object.as_ref().map(|object| object.value());

@@ -39,7 +39,7 @@ fn rule_of(decision: &Decision) -> Option<(&str, &str, String)> {
 }
 
 /// A rule about a Secret may quote it, so that nothing it says is shown.
-fn message(request: &Request<'_>, denial: &Denial) -> String {
+pub(super) fn message(request: &Request<'_>, denial: &Denial) -> String {
     if request.kind.group.is_empty() && request.kind.kind == "Secret" {
         return HIDDEN.to_owned();
     }

@@ -15,6 +15,7 @@ mod convert;
 mod converters;
 mod deadline;
 mod decide;
+mod decisions;
 mod failure_answer;
 mod listen;
 mod log;
@@ -31,6 +32,7 @@ mod workers;
 
 pub use admit_serving::ServeError;
 pub use converters::{ConversionError, Converter, Converters};
+pub use decisions::{Decisions, Noted};
 pub use listen::{Port, Shutdown, serve};
 pub use observe::Observed;
 pub use policy_host::Cluster;

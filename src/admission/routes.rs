@@ -34,6 +34,7 @@ use super::body::{BODY_TIMEOUT, BodyMemory, MAX_BODY, NoBody, Received};
 use super::converters::Converters;
 use super::deadline::Deadline;
 use super::decide::{Patience, decide};
+use super::decisions::Decisions;
 use super::failure_answer::FailureAnswer;
 use super::log;
 use super::policy_host::Cluster;
@@ -63,13 +64,24 @@ pub struct Admission {
 pub(super) struct Context {
     pub(super) admission: Admission,
     pub(super) memory: BodyMemory,
+    /// Where decisions are noted, if anybody watches them.
+    decisions: Option<Decisions>,
 }
 
 impl Admission {
     /// The routes of the table above, and the probes.
     pub fn router(self) -> Router {
+        self.routes(None)
+    }
+
+    /// The same, and every decision is noted.
+    pub fn watched(self, decisions: Decisions) -> Router {
+        self.routes(Some(decisions))
+    }
+
+    fn routes(self, decisions: Option<Decisions>) -> Router {
         let readiness = self.readiness.clone();
-        let context = Context { admission: self, memory: BodyMemory::default() };
+        let context = Context { admission: self, memory: BodyMemory::default(), decisions };
         Router::new()
             .route("/validate", post(everything))
             .route("/validate/{policy}", post(one))
@@ -161,6 +173,7 @@ impl Context {
         let (cluster, metrics) = (self.admission.cluster.clone(), Arc::clone(&self.admission.metrics));
         let (review, beta, traced) = (bytes.clone(), self.admission.beta, trace.is_recorded());
         let (asked, converters) = (ask.clone(), self.admission.converters.clone());
+        let decisions = self.decisions.clone();
         let work = move |gone: &Gone<'_>| {
             let mut about = Vec::new();
             let arena = Arena::for_text(review.len());
@@ -170,7 +183,8 @@ impl Context {
                         about = told_of(&question.request);
                     }
                     let patience = Patience { until: deadline.evaluation, gone };
-                    decide(&question, &ask, &in_force, (&cluster, &converters), &patience, &metrics)
+                    let told = (&*metrics, decisions.as_ref());
+                    decide(&question, &ask, &in_force, (&cluster, &converters), &patience, told)
                 }
                 Err(unreadable) => {
                     FailureAnswer::malformed(&unreadable).answer(&ask, unreadable.id.as_ref(), &metrics)

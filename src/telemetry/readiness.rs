@@ -45,7 +45,9 @@ impl Readiness {
         self.states().into_iter().map(|(part, state)| (part, state == State::Ready)).collect()
     }
 
-    fn states(&self) -> BTreeMap<&'static str, State> {
+    /// Every part with its state, in order of name.
+    #[must_use]
+    pub fn states(&self) -> BTreeMap<&'static str, State> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -4,6 +4,7 @@
 //! browser ──GET──► page: index.html, play.css, play.js         nothing is loaded from elsewhere
 //!         ──POST /evaluate {mode, fields}──► modes ──► Answer   what check, explain, eval and test find
 //!         ──POST /pictures──► modes ──► Picture                 what states draws
+//!         ──GET /live──► live                                   of `admit up --page`: decisions, objects, controllers
 //! ```
 //!
 //! The script draws and computes nothing: all that is shown comes from here, as other commands find it.
@@ -12,6 +13,7 @@ mod answer;
 mod asked;
 mod examples;
 mod guard;
+mod live;
 mod modes;
 mod request;
 mod server;
@@ -24,14 +26,19 @@ use std::time::Duration;
 
 use clap::Args;
 use jiff::SignedDuration;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::live::Live;
 use self::work::Bounds;
 use super::process::{self, Fault, GRACE, Threads};
 use super::value_parsers::limit;
 use super::{Exit, render};
 use crate::admission::{self, Port, Shutdown};
 use crate::telemetry::{LogFormat, Metrics};
+
+/// How long one evaluation may take, where nothing else was said.
+pub(super) const TIME: Duration = Duration::from_secs(5);
 
 /// Arguments of `admit play`.
 #[derive(Debug, Args)]
@@ -64,9 +71,22 @@ impl PlayArgs {
     async fn serve(self, asked: CancellationToken) -> Result<(), Fault> {
         let listener = process::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)), "--port")?;
         let address = listener.local_addr().map_err(Fault::internal)?;
-        let router = server::router(Bounds::new(self.timeout.unsigned_abs()));
         render::print(&format!("http://{address}/\n"));
-        let port = Port { listener, tls: None, router, metrics: Arc::new(Metrics::default()) };
-        admission::serve(port, Shutdown { asked, linger: Duration::ZERO }).await.map_err(Fault::internal)
+        serve(listener, None, self.timeout.unsigned_abs(), asked).await
     }
+}
+
+/// Serves the page until `asked`; each evaluation may take `time`. With `live` it also shows what happens in a server.
+///
+/// # Errors
+/// When the listener fails.
+pub(super) async fn serve(
+    listener: TcpListener,
+    live: Option<Live>,
+    time: Duration,
+    asked: CancellationToken,
+) -> Result<(), Fault> {
+    let router = server::router(Bounds::new(time), live);
+    let port = Port { listener, tls: None, router, metrics: Arc::new(Metrics::default()) };
+    admission::serve(port, Shutdown { asked, linger: Duration::ZERO }).await.map_err(Fault::internal)
 }

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::guard;
+use super::live::Live;
 use super::modes::{self, Mode};
 use super::request::{Question, Texts};
 use super::work::{Bounds, Undone};
@@ -25,12 +26,17 @@ const STYLE: (&str, &str) = ("text/css; charset=utf-8", include_str!("page/play.
 const SCRIPT: (&str, &str) = ("text/javascript; charset=utf-8", include_str!("page/play.js"));
 
 /// Everything that is served.
-pub(super) fn router(bounds: Bounds) -> Router {
-    Router::new()
+pub(super) fn router(bounds: Bounds, live: Option<Live>) -> Router {
+    let is_live = live.is_some();
+    let router = match live {
+        Some(live) => Router::new().route("/live", get(move || seen(live.clone()))),
+        None => Router::new(),
+    };
+    router
         .route("/", get(|| async { file(INDEX) }))
         .route("/play.css", get(|| async { file(STYLE) }))
         .route("/play.js", get(|| async { file(SCRIPT) }))
-        .route("/modes", get(|| async { Json(json!({"modes": modes::ALL})) }))
+        .route("/modes", get(move || async move { Json(json!({"modes": modes::ALL, "live": is_live})) }))
         .route("/evaluate", post(evaluate))
         .route("/pictures", post(pictures))
         .with_state(Arc::new(bounds))
@@ -40,6 +46,13 @@ pub(super) fn router(bounds: Bounds) -> Router {
 
 fn file((kind, text): (&'static str, &'static str)) -> Response {
     ([(CONTENT_TYPE, kind)], text).into_response()
+}
+
+async fn seen(live: Live) -> Response {
+    match live.seen().await {
+        Ok(seen) => Json(seen).into_response(),
+        Err(why) => refused(StatusCode::BAD_GATEWAY, &why),
+    }
 }
 
 type Asked = Result<Json<Question>, JsonRejection>;

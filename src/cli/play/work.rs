@@ -34,8 +34,8 @@ pub(super) enum Undone {
 struct Over;
 
 thread_local! {
-    /// When the time of this thread's work is over.
-    static END: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// When this thread's work should come to an end by itself, and when its time is over.
+    static END: Cell<Option<(Instant, Instant)>> = const { Cell::new(None) };
 }
 
 impl Bounds {
@@ -57,7 +57,8 @@ impl Bounds {
         let time = self.time;
         let working = spawn_blocking(move || {
             let _place = place;
-            END.set(Instant::now().checked_add(time));
+            let now = Instant::now();
+            END.set(now.checked_add(time / 5 * 4).zip(now.checked_add(time)));
             let outcome = panic::catch_unwind(AssertUnwindSafe(|| asking(ask, work)));
             END.set(None);
             outcome.map_err(|reason| if reason.is::<Over>() { Undone::TimedOut } else { Undone::Internal })
@@ -70,9 +71,13 @@ impl Bounds {
     }
 }
 
-/// Whether the time of this thread's work is over.
-pub(super) fn is_over() -> bool {
-    END.get().is_some_and(|end| Instant::now() >= end)
+/// Whether this thread's work is to end with what it has: a fifth of its time is left for that.
+pub(super) fn is_nearly_over() -> bool {
+    END.get().is_some_and(|(soon, _)| Instant::now() >= soon)
+}
+
+fn is_over() -> bool {
+    END.get().is_some_and(|(_, end)| Instant::now() >= end)
 }
 
 /// Ends the work of this thread where its time is over.

@@ -5,8 +5,10 @@
 //! ```
 
 mod audit;
+mod deciding;
 mod files;
 mod in_force;
+mod page;
 mod plugins;
 mod tls;
 
@@ -14,7 +16,6 @@ use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use admit_apimachinery::go;
 use admit_apiserver::{AuditLog, Identity, Server, ServiceNetwork, ServiceRange};
@@ -29,7 +30,9 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::audit::AuditArgs;
+use self::deciding::start_admission;
 use self::files::Files;
+use self::page::PageArgs;
 use self::plugins::PluginArgs;
 use super::Exit;
 use super::controller_selection::{self, ControllerArgs, Told};
@@ -41,20 +44,20 @@ use super::generate::webhook::Endpoint;
 use super::localnode_flags::{self as jobs, Ground, LocalNodeArgs};
 use super::must_gather::args::MustGatherArgs;
 use super::observability_flags::ObservabilityArgs;
+use super::play::Live;
 use super::process::{self, Fault, GRACE, Threads};
 use super::sources::{self, InUse};
 use super::value_parsers::address;
 use super::{conversion, following, kubeconfig, register, state, token_key};
-use crate::admission::tls::{Authority, server_config, write_private};
-use crate::admission::{self, Admission, InForce, Port, Shutdown, Workers};
+use crate::admission::Decisions;
+use crate::admission::tls::{Authority, write_private};
 use crate::controllers::datagather;
 use crate::controllers::kit::manager::Manager;
 use crate::controllers::kit::observe::Observed;
 use crate::controllers::kit::tasks::Supervisor;
 use crate::controllers::observability::crd::SPOKE_NAMESPACE;
-use crate::controllers::policies::ClusterCache;
 use crate::gather::store::Readers;
-use crate::telemetry::{LogFormat, Metrics, Readiness, Traces, with_causes};
+use crate::telemetry::{LogFormat, Metrics, with_causes};
 
 /// Where the service accounts of the controllers are; policies tell the controllers from users, and from each other, by them.
 const ACCOUNTS: &str = "admit-system";
@@ -133,6 +136,9 @@ pub(super) struct UpArgs {
 
     #[command(flatten)]
     demo: DemoArgs,
+
+    #[command(flatten)]
+    page: PageArgs,
 }
 
 /// A DataGather to begin with.
@@ -161,6 +167,7 @@ impl UpArgs {
         state::tell(&notes);
         let api = process::listen(self.listen, "--listen")?;
         let webhook = process::listen(self.admission_listen, "--admission-listen")?;
+        let page = self.page.listen()?;
         let addresses = Addresses { api: local(&api)?, webhook: local(&webhook)? };
 
         let server = server
@@ -181,7 +188,9 @@ impl UpArgs {
         let serving = CancellationToken::new();
         let controlling = Arc::new(serving.clone().drop_guard());
         start_api_server(&mut parts, &server, api, &authority, &serving)?;
-        let deciding = (policies.clone(), Arc::clone(&metrics));
+        let decisions = Decisions::default();
+        let watched = page.as_ref().map(|_| decisions.clone());
+        let deciding = (policies.clone(), Arc::clone(&metrics), watched);
         let cluster = start_admission(&mut parts, &server, deciding, webhook, &authority, &serving)?;
         let started = async {
             let endpoint = addresses.webhook(&authority);
@@ -203,6 +212,10 @@ impl UpArgs {
             let manager = self.controllers(&server, &told)?;
             if let Some(demo) = demo {
                 demo.start(&mut parts, actors(&server), &shutdown, controlling.clone());
+            }
+            if let Some(page) = page {
+                let live = Live::new(decisions, client(&server, Identity::admin()), Observed::of(&manager));
+                page.start(&mut parts, live, &serving);
             }
             start_controllers(&mut parts, &server, manager, &shutdown, controlling);
             tell(definitions.len(), &set, addresses);
@@ -396,39 +409,6 @@ fn start_api_server(
         Ok(())
     });
     Ok(())
-}
-
-fn start_admission(
-    parts: &mut Supervisor<Fault>,
-    server: &Server,
-    (policies, metrics): (watch::Receiver<Arc<InForce>>, Arc<Metrics>),
-    listener: TcpListener,
-    authority: &Authority,
-    stop: &CancellationToken,
-) -> Result<Arc<ClusterCache>, Fault> {
-    let names = [local(&listener)?.ip().to_string(), "localhost".to_owned()];
-    let leaf = authority.issue_server(&names, OffsetDateTime::now_utc()).map_err(Fault::internal)?;
-    let tls = Arc::new(server_config(&leaf, None).map_err(Fault::internal)?);
-    let (cluster, params) = ClusterCache::new(client(server, Identity::admin()));
-    let readiness = Readiness::default();
-    readiness.set("policies", true);
-    let admission = Admission {
-        policies,
-        cluster: Some(cluster.clone()),
-        workers: Workers::start().map_err(Fault::internal)?,
-        metrics: metrics.clone(),
-        beta: false,
-        traces: Traces::default(),
-        converters: conversion::converters(),
-        readiness,
-        timeout: Duration::from_secs(8),
-    };
-    let port = Port { listener, tls: Some(watch::channel(tls).1), router: admission.router(), metrics };
-    // The API server in this process asks until it has stopped itself.
-    let serving = admission::serve(port, Shutdown { asked: stop.clone(), linger: Duration::ZERO });
-    parts.part("admission", async { serving.await.map_err(Fault::internal) });
-    parts.part("cluster", following::follow(cluster.clone(), params, stop.clone()).map(Ok));
-    Ok(cluster)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! HTTP routes for metrics, health and readiness of a set of controllers. Plain HTTP; nothing that a client sends is
 //! read but the name of a controller.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Router;
@@ -29,6 +30,12 @@ impl Observed {
     #[must_use]
     pub fn text(&self) -> String {
         self.metrics.text(&self.readiness)
+    }
+
+    /// Every controller with its state, in order of name.
+    #[must_use]
+    pub fn states(&self) -> BTreeMap<&'static str, State> {
+        self.readiness.states()
     }
 
     /// `GET /metrics`, `/healthz`, which any process answers that has not hung, `/readyz` with a line for each controller, and

@@ -1,9 +1,12 @@
 //! The page as its readers use it: every mode, by keyboard alone, on a narrow screen, in both colour schemes; nothing is loaded from
 //! elsewhere, nothing fails, a late answer changes nothing, and a link holds all that was typed.
 
+use kube::api::{Api, ApiResource, DynamicObject, PostParams};
+use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
 use super::{Play, fields};
+use crate::running::Workplace;
 use crate::support::webdriver::Browser;
 
 /// The newest question is answered and shown.
@@ -53,9 +56,9 @@ return {
 
 /// Elements that reach beyond the screen, where they do not scroll by themselves.
 const WIDE: &str = "return {
-  page: document.documentElement.scrollWidth, screen: document.documentElement.clientWidth,
+  whole: window.innerWidth, page: document.documentElement.scrollWidth, screen: document.documentElement.clientWidth,
   wide: [...document.body.querySelectorAll('*')].filter(one => one.getBoundingClientRect().right > document.documentElement.clientWidth + 1
-    && !one.closest('textarea, .skip')).map(one => one.tagName + ' ' + one.className),
+    && !one.closest('textarea, .skip, .scrolls')).map(one => one.tagName + ' ' + one.className),
 };";
 
 /// Addresses of all that was loaded, but for this page's own.
@@ -187,7 +190,7 @@ async fn look(browser: &mut Browser, what: &str) {
     assert!(seen["texts"].as_u64() > Some(10), "{what}: {seen:#}");
     assert_eq!(seen["pale"], json!([]), "{what}");
     let width = browser.run(WIDE, json!([])).await;
-    assert_eq!((&width["page"], &width["screen"]), (&json!(360), &json!(360)), "{what}: {width:#}");
+    assert_eq!((&width["whole"], &width["page"]), (&json!(360), &width["screen"]), "{what}: {width:#}");
     assert_eq!(width["wide"], json!([]), "{what}");
 }
 
@@ -227,9 +230,9 @@ async fn a_link_holds_the_whole_example_and_a_broken_one_says_so() {
     let Some(mut browser) = opened(&play).await else { return };
     browser.run(CHOOSE, json!(["mode", "expression"])).await;
     browser.until(SETTLED).await;
-    browser.run(TYPE, json!(["expression", "self.name + ' ünd ' + self.name // «ok»"])).await;
+    browser.run(TYPE, json!(["expression", "self.name + ' <b>ünd</b> ' + self.name // «ok»"])).await;
     browser.run(TYPE, json!(["variables", "self: {name: Zoë}"])).await;
-    browser.until("document.getElementById('verdict').textContent.includes('Zoë ünd Zoë')").await;
+    browser.until("document.getElementById('verdict').textContent.includes('Zoë <b>ünd</b> Zoë')").await;
     browser.run("document.getElementById('copy').click();", json!([])).await;
     browser.until("document.getElementById('copied').textContent").await;
     let link = browser.run("return location.href;", json!([])).await;
@@ -238,10 +241,12 @@ async fn a_link_holds_the_whole_example_and_a_broken_one_says_so() {
 
     browser.go_to("about:blank").await;
     browser.go_to(&link).await;
-    browser.until("document.getElementById('verdict').textContent.includes('Zoë ünd Zoë')").await;
+    browser.until("document.getElementById('verdict').textContent.includes('Zoë <b>ünd</b> Zoë')").await;
     let restored =
         "return [document.getElementById('mode').value, document.getElementById('pane-variables').value];";
     assert_eq!(browser.run(restored, json!([])).await, json!(["expression", "self: {name: Zoë}"]));
+    // What others wrote is text, wherever it is shown.
+    assert_eq!(browser.run("return document.querySelectorAll('main b').length;", json!([])).await, 0);
     clean(&mut browser).await;
 
     for broken in ["AAAA", "%%%", &link[link.find('#').unwrap() + 1..link.len() - 8]] {
@@ -258,4 +263,47 @@ async fn a_link_holds_the_whole_example_and_a_broken_one_says_so() {
         assert!(told[1].as_str().unwrap().starts_with("The link is broken: "), "{told}");
         clean(&mut browser).await;
     }
+}
+
+/// A decision of the API server, its objects and its controllers, as they come.
+#[tokio::test]
+async fn a_page_of_a_server_shows_what_happens() {
+    let place = Workplace::new();
+    let running = place.start_with(&["--page"]);
+    let log = place.log();
+    let address = log.lines().find(|line| line.contains("page") && line.contains("address"));
+    let address = address.and_then(|line| line.split_once("127.0.0.1:")).unwrap_or_else(|| panic!("{log}"));
+    let port: String = address.1.chars().take_while(char::is_ascii_digit).collect();
+    let Some(mut browser) = Browser::start().await else { return };
+    browser.go_to(&format!("http://127.0.0.1:{port}/")).await;
+    browser.until(SETTLED).await;
+    browser.run(CHOOSE, json!(["mode", "live"])).await;
+    browser.until("document.querySelectorAll('#controllers .said-ready').length > 3").await;
+
+    let gathers: Api<DynamicObject> = Api::all_with(place.client().await, &resource());
+    let mut gather = DynamicObject::new("periodic-gathering-x", &resource()).data(json!({"spec": {}}));
+    let refused = gathers.create(&PostParams::default(), &gather).await;
+    assert!(refused.unwrap_err().to_string().contains("reserved"));
+    let denied = "document.querySelector('#decisions .said-denied')?.closest('tr').textContent.includes('are reserved')";
+    browser.until(denied).await;
+    gather.metadata.name = Some("seen".to_owned());
+    gathers.create(&PostParams::default(), &gather).await.unwrap();
+    let row = "[...document.querySelectorAll('#objects tr')].some(row => row.textContent.includes('seen') && /Pending|Running|Completed/.test(row.textContent))";
+    browser.until(row).await;
+    let narrow = json!({"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": false});
+    browser.tell("Emulation.setDeviceMetricsOverride", narrow).await;
+    let width = browser.run(WIDE, json!([])).await;
+    assert_eq!(width["page"], width["screen"], "{width:#}");
+    assert_eq!(browser.run(PALE, json!([])).await["pale"], json!([]));
+    // And back to what is decided while somebody types.
+    browser.run(CHOOSE, json!(["mode", "expression"])).await;
+    browser.until(SETTLED).await;
+    assert_eq!(verdict(&mut browser).await[0], "value");
+    clean(&mut browser).await;
+    assert!(running.terminate().success());
+}
+
+fn resource() -> ApiResource {
+    let kind = GroupVersionKind::gvk("insights.openshift.io", "v1alpha1", "DataGather");
+    ApiResource::from_gvk(&kind)
 }

@@ -30,7 +30,7 @@ fn drawn(texts: &Texts, definitions: &[&str]) -> Option<Vec<Picture>> {
     let given = objects.into_iter().map(|document| document.value).collect();
     let users = [asked.options.user.username];
     let inputs = Inputs::of(documents, given, &users, LoadOptions::default()).ok()?;
-    let pictures = inputs.compared(&work::is_over).ok()?;
+    let pictures = inputs.compared(&work::is_nearly_over).ok()?;
     let picture = |picture: admit_analysis::states::Picture| {
         let title = format!("{} {}: {}", picture.kind.version, picture.kind.kind, picture.subject);
         let drawn = Drawn { pictures: vec![picture], differences: Vec::new() };

@@ -36,7 +36,7 @@ pub(super) const MODE: Mode = Mode {
 
 fn evaluated(texts: &Texts) -> Result<Answer, Vec<Mistake>> {
     let configuration = one(texts, "webhook").and_then(configuration);
-    let host = of_panes(texts, &["crd"]).and_then(host);
+    let host = of_panes(texts, &["crd"]).and_then(|definitions| host(&definitions));
     let objects = both(one(texts, "new"), one(texts, "old"));
     let asked = Asked::read(texts.get("request"));
     let (((document, configuration), host), (objects, asked)) =
@@ -65,8 +65,8 @@ fn configuration(document: Option<Document>) -> Result<(Document, Configuration)
 }
 
 /// What is known of kinds and namespaces.
-fn host(definitions: Vec<Document>) -> Result<Documents, Vec<Mistake>> {
-    let set = PolicySet::load_with(&definitions, LoadOptions::default())
+fn host(definitions: &[Document]) -> Result<Documents, Vec<Mistake>> {
+    let set = PolicySet::load_with(definitions, LoadOptions::default())
         .map_err(|errors| errors.into_iter().map(Mistake::from).collect::<Vec<_>>())?;
     Ok(load::as_of_now(set).converting(conversion::offline).documents().clone())
 }

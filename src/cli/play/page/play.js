@@ -6,11 +6,15 @@
 const PAUSE = 200;
 /** Quiet time before pictures are asked for, which take longer. */
 const PICTURE_PAUSE = 800;
+/** Time between two looks at a server, in milliseconds. */
+const LOOK = 2000;
+/** The choice that is no mode: what happens in the server that the page is of. */
+const LIVE = 'live';
 /** Bytes of a link's text when it is unpacked: as many as a question may have. */
 const MAX_LINK = 1 << 20;
 
 const byId = id => document.getElementById(id);
-const state = { modes: [], mode: null, example: 0, asked: 0, shown: 0, timer: 0, pictureTimer: 0, pictures: 0 };
+const state = { modes: [], mode: null, asked: 0, shown: 0, timer: 0, pictureTimer: 0, live: false, looking: 0 };
 
 /** An element with attributes and children; texts become text nodes. */
 function element(name, attributes = {}, ...children) {
@@ -42,6 +46,7 @@ function drawPanes(fields) {
       autocapitalize: 'off', 'aria-describedby': `hint-${pane.name} mistakes-${pane.name}`,
     });
     area.value = fields[pane.name] ?? '';
+    if (area.value === '') area.className = 'empty';
     const gutter = element('pre', { class: 'gutter', 'aria-hidden': 'true' });
     area.addEventListener('scroll', () => { gutter.scrollTop = area.scrollTop; });
     area.addEventListener('input', () => { number(area, new Map()); typed(); });
@@ -57,8 +62,7 @@ function drawPanes(fields) {
 
 /** Numbers the lines beside an area, those with mistakes marked. */
 function number(area, wrong) {
-  const gutter = area.previousElementSibling ?? area.parentElement?.querySelector('.gutter');
-  if (!gutter) return;
+  const gutter = area.previousElementSibling;
   const lines = area.value.split('\n').length;
   const numbers = [];
   for (let line = 1; line <= lines; line += 1) {
@@ -135,7 +139,7 @@ async function ask() {
   } catch (error) {
     failure = `${error.message}`;
   }
-  if (number < state.shown || mode !== state.mode) return;
+  if (number < state.shown || mode !== state.mode || state.live) return;
   state.shown = number;
   trouble(failure);
   if (number === state.asked) byId('result').setAttribute('aria-busy', 'false');
@@ -167,7 +171,7 @@ function drawAnswer(answer) {
   verdict.dataset.outcome = answer.verdict.outcome;
   if (verdict.textContent !== answer.verdict.text) verdict.textContent = answer.verdict.text;
   drawMistakes([...(answer.mistakes ?? []), ...(answer.messages ?? [])].filter(mistake => mistake.field));
-  const open = new Set([...document.querySelectorAll('#details details[open]')].map(one => one.dataset.key));
+  const opened = new Map([...document.querySelectorAll('#details details, #more details')].map(one => [one.dataset.key, one.open]));
   const parts = [
     listed('Messages', [...(answer.mistakes ?? []), ...(answer.messages ?? [])], message),
     listed('Warnings', answer.warnings, text => element('li', {}, text)),
@@ -175,13 +179,16 @@ function drawAnswer(answer) {
     answer.value ? valueOf(answer.value) : null,
     answer.changed ? change(answer.changed) : null,
     listed('Rules', answer.rules, rule),
+  ];
+  const more = [
     expressions(answer),
     listed('Beside', answer.notes, text => element('li', {}, text)),
     answer.status ? folded('status', 'Status that a client gets', element('pre', {}, JSON.stringify(answer.status, null, 2))) : null,
   ];
   byId('details').replaceChildren(...parts.filter(part => part !== null));
-  for (const one of document.querySelectorAll('#details details')) {
-    if (open.has(one.dataset.key)) one.open = true;
+  byId('more').replaceChildren(...more.filter(part => part !== null));
+  for (const one of document.querySelectorAll('#details details, #more details')) {
+    one.open = opened.get(one.dataset.key) ?? one.open;
   }
 }
 
@@ -299,6 +306,7 @@ function drawPicture(picture) {
 // ---- modes and examples
 
 function choose(mode, fields, example) {
+  see(false);
   state.mode = mode;
   byId('mode').value = mode.name;
   byId('about').textContent = mode.about;
@@ -306,6 +314,7 @@ function choose(mode, fields, example) {
     ...mode.examples.map((one, index) => element('option', { value: `${index}` }, `${one.title} (${one.outcome})`)));
   byId('example').value = example === null ? '' : `${example}`;
   byId('details').replaceChildren();
+  byId('more').replaceChildren();
   byId('pictures').replaceChildren();
   drawPanes(fields);
   byId('result').setAttribute('aria-busy', 'true');
@@ -314,6 +323,65 @@ function choose(mode, fields, example) {
 
 function exampleOf(mode, index) {
   choose(mode, Object.fromEntries(mode.examples[index].fields), index);
+}
+
+// ---- what happens in a server
+
+/** Shows either a mode or what happens. */
+function see(live) {
+  byId('live').hidden = !live;
+  for (const id of ['panes', 'result']) byId(id).hidden = live;
+  for (const id of ['example', 'copy']) byId(id).disabled = live;
+  clearTimeout(state.looking);
+  state.live = live;
+}
+
+function chooseLive() {
+  see(true);
+  byId('about').textContent = 'Decisions, objects of the five systems and controllers, looked at every two seconds. Nothing is written.';
+  clearTimeout(state.timer);
+  clearTimeout(state.pictureTimer);
+  look();
+}
+
+async function look() {
+  let seen = null;
+  try {
+    const response = await fetch('live');
+    const answer = await response.json();
+    if (!response.ok) throw new Error(answer.error ?? `the server answered ${response.status}`);
+    seen = answer;
+    trouble('');
+  } catch (error) {
+    trouble(`${error.message}`);
+  }
+  if (!state.live) return;
+  if (seen) drawLive(seen);
+  state.looking = setTimeout(look, LOOK);
+}
+
+function drawLive(seen) {
+  const [newest] = seen.decisions;
+  const said = newest ? `${newest.operation} of ${newest.resource} ${newest.object}: ${newest.outcome}` : 'nothing was decided yet';
+  if (byId('live-state').textContent !== said) byId('live-state').textContent = said;
+  byId('controllers').replaceChildren(...seen.controllers.map(one => element('li', {}, `${one.name}: `,
+    element('span', { class: one.ready ? 'said-ready' : 'said-denied' }, one.ready ? 'ready' : 'not ready'), one.reason ? `, ${one.reason}` : '')));
+  const focused = document.activeElement?.dataset.key;
+  byId('objects').replaceChildren(...seen.objects.map(one =>
+    table(one.more > 0 ? `${one.title}, and ${one.more} more` : one.title, one.columns, one.rows)));
+  byId('decisions').replaceChildren(table('Decisions', ['Time', 'Outcome', 'Operation', 'Resource', 'Object', 'User', 'Why'],
+    seen.decisions.map(one => [one.at, element('span', { class: `said-${one.outcome}` }, one.outcome), one.operation, one.resource,
+      one.object, one.user, one.why || (one.warnings > 0 ? `warnings: ${one.warnings}` : '')])));
+  // What was scrolled by keyboard keeps the keyboard.
+  if (focused) document.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+}
+
+function table(title, columns, rows) {
+  const head = element('tr', {}, ...columns.map(column => element('th', { scope: 'col' }, column)));
+  const body = rows.map(row => element('tr', {}, ...row.map(cell => element('td', {}, cell))));
+  const made = element('table', {}, element('caption', {}, rows.length > 0 ? title : `${title}: none`));
+  if (rows.length > 0) made.append(element('thead', {}, head), element('tbody', {}, ...body));
+  return element('div', { class: 'scrolls', tabindex: '0', role: 'region', 'aria-label': title, 'data-key': title }, made);
 }
 
 // ---- links
@@ -376,10 +444,16 @@ async function openLink() {
 
 async function begin() {
   const response = await fetch('modes');
-  state.modes = (await response.json()).modes;
-  byId('mode').replaceChildren(...state.modes.map(mode => element('option', { value: mode.name }, mode.title)));
+  const { modes, live } = await response.json();
+  state.modes = modes;
+  byId('mode').replaceChildren(...modes.map(mode => element('option', { value: mode.name }, mode.title)));
+  if (live) byId('mode').append(element('option', { value: LIVE }, 'What happens in this server'));
   byId('mode').addEventListener('change', () => {
     trouble('', 'broken');
+    if (byId('mode').value === LIVE) {
+      chooseLive();
+      return;
+    }
     exampleOf(state.modes.find(mode => mode.name === byId('mode').value), 0);
   });
   byId('example').addEventListener('change', () => {

@@ -1,0 +1,149 @@
+//! What happens in a server of this process: decisions, objects of the five systems as `kubectl get` shows them, and controllers.
+//! Only lists are asked for, and nothing is written.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use http::header::ACCEPT;
+use jiff::Timestamp;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::admission::{Decisions, Noted};
+use crate::controllers::kit::observe::Observed;
+use crate::telemetry::{State, with_causes};
+
+/// Objects of a kind that are shown.
+const MOST: usize = 50;
+/// How long the API server may take for all lists.
+const TIME: Duration = Duration::from_secs(10);
+/// What kubectl asks for.
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
+/// The collections of the five systems.
+const COLLECTIONS: [(&str, &str); 5] = [
+    ("ClusterOperators", "/apis/config.openshift.io/v1/clusteroperators"),
+    ("CyndiPipelines", "/apis/cyndi.cloud.redhat.com/v1alpha1/cyndipipelines"),
+    ("DataGathers", "/apis/insights.openshift.io/v1alpha1/datagathers"),
+    ("MustGathers", "/apis/operator.openshift.io/v1alpha1/mustgathers"),
+    ("ObservabilityAddons", "/apis/observability.open-cluster-management.io/v1beta1/observabilityaddons"),
+];
+
+/// The parts of a server that are watched.
+#[derive(Clone)]
+pub(in crate::cli) struct Live {
+    decisions: Decisions,
+    client: Client,
+    controllers: Observed,
+    /// One look at a time, however many pages there are.
+    turn: Arc<Mutex<()>>,
+}
+
+impl Live {
+    /// `client` lists objects, and has to be allowed to.
+    pub(in crate::cli) fn new(decisions: Decisions, client: Client, controllers: Observed) -> Self {
+        Self { decisions, client, controllers, turn: Arc::default() }
+    }
+
+    /// `{"decisions", "objects", "controllers"}`, as it is now.
+    ///
+    /// # Errors
+    /// Why the API server did not answer.
+    pub(super) async fn seen(&self) -> Result<Value, String> {
+        let looking = async {
+            let _turn = self.turn.lock().await;
+            let mut objects = Vec::new();
+            for (title, path) in COLLECTIONS {
+                objects.extend(self.listed(title, path).await?);
+            }
+            Ok::<_, String>(objects)
+        };
+        let objects = timeout(TIME, looking).await.map_err(|_| {
+            format!("the API server did not list the objects within {} s; try again", TIME.as_secs())
+        })??;
+        let controllers = self.controllers.states().into_iter().map(|(name, state)| match state {
+            State::Ready => json!({"name": name, "ready": true, "reason": ""}),
+            State::Failed(reason) => json!({"name": name, "ready": false, "reason": reason}),
+        });
+        Ok(json!({
+            "decisions": self.decisions.newest().iter().map(decision).collect::<Vec<_>>(),
+            "objects": objects,
+            "controllers": controllers.collect::<Vec<_>>(),
+        }))
+    }
+
+    /// A table of the objects of a kind; none where the kind is not served.
+    async fn listed(&self, title: &str, path: &str) -> Result<Option<Value>, String> {
+        let request = Request::get(format!("{path}?limit={MOST}")).header(ACCEPT, TABLE).body(Vec::new());
+        let request = request.map_err(|error| error.to_string())?;
+        match self.client.request::<Value>(request).await {
+            Ok(table) => Ok(Some(shown(title, &table))),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(format!("cannot list {title}: {}", with_causes(&error))),
+        }
+    }
+}
+
+/// The columns that kubectl shows without `-o wide`, the namespace before them.
+fn shown(title: &str, table: &Value) -> Value {
+    let list = |pointer: &str| {
+        table.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    };
+    let columns = list("/columnDefinitions");
+    let is_narrow = |column: &Value| column.get("priority").and_then(Value::as_i64).unwrap_or_default() == 0;
+    let names = columns.iter().filter(|column| is_narrow(column)).filter_map(|column| column.get("name"));
+    let head: Vec<Value> = std::iter::once(json!("Namespace")).chain(names.cloned()).collect();
+    let row = |row: &Value| -> Vec<Value> {
+        let namespace = row.pointer("/object/metadata/namespace").cloned().unwrap_or_else(|| json!(""));
+        let cells = row.get("cells").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let narrow =
+            columns.iter().zip(cells).filter(|(column, _)| is_narrow(column)).map(|(_, cell)| text(cell));
+        std::iter::once(namespace).chain(narrow.map(Value::from)).collect()
+    };
+    let rows: Vec<Vec<Value>> = list("/rows").iter().map(row).collect();
+    let more = table.pointer("/metadata/remainingItemCount").and_then(Value::as_u64).unwrap_or_default();
+    json!({"title": title, "columns": head, "rows": rows, "more": more})
+}
+
+fn text(cell: &Value) -> String {
+    match cell {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => cell.to_string(),
+    }
+}
+
+fn decision(noted: &Noted) -> Value {
+    let Noted { number, at, operation, resource, namespace, name, user, allowed, warnings, why } = noted;
+    let at = Timestamp::try_from(*at).map(|at| format!("{at:.0}")).unwrap_or_default();
+    let slash = if namespace.is_empty() { "" } else { "/" };
+    json!({
+        "number": number, "at": at, "operation": operation, "resource": resource,
+        "object": format!("{namespace}{slash}{name}"), "user": user,
+        "outcome": if *allowed { "admitted" } else { "denied" }, "warnings": warnings, "why": why,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_those_of_kubectl_without_wide_columns() {
+        let table = json!({
+            "columnDefinitions": [
+                {"name": "Name", "priority": 0}, {"name": "State", "priority": 0}, {"name": "Wide", "priority": 1},
+            ],
+            "rows": [{"cells": ["a", null, "w"], "object": {"metadata": {"namespace": "n"}}}, {"cells": ["b", true, "w"]}],
+            "metadata": {"remainingItemCount": 3},
+        });
+        let expected = json!({
+            "title": "Cats", "columns": ["Namespace", "Name", "State"], "more": 3,
+            "rows": [["n", "a", ""], ["", "b", "true"]],
+        });
+        assert_eq!(shown("Cats", &table), expected);
+    }
+}
