@@ -13,6 +13,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use serde::Serialize;
 
 use super::Readiness;
 
@@ -65,6 +66,17 @@ impl QueueLabels {
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct LeaseLabels {
     name: String,
+}
+
+/// What one controller has counted.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct Counts {
+    /// Looks at objects.
+    pub reconciled: u64,
+    /// Those that failed.
+    pub errors: u64,
+    /// Objects that wait to be looked at.
+    pub waiting: i64,
 }
 
 type Seconds = fn() -> Histogram;
@@ -155,6 +167,19 @@ impl ControllerMetrics {
         }
         let _ = encode_eof(&mut text);
         text
+    }
+
+    /// What `controller` has counted so far.
+    #[must_use]
+    pub fn counts(&self, controller: &'static str) -> Counts {
+        let of = |result| {
+            self.reconciled.get(&ResultLabels { controller, result }).map_or(0, |counter| counter.get())
+        };
+        Counts {
+            reconciled: RESULTS.into_iter().map(of).sum(),
+            errors: self.errors.get(&ControllerLabels { controller }).map_or(0, |counter| counter.get()),
+            waiting: self.depth.get(&QueueLabels::of(controller)).map_or(0, |gauge| gauge.get()),
+        }
     }
 
     /// That `controller` begins to look at so many objects at a time: its numbers are there from now on.
@@ -248,6 +273,8 @@ mod tests {
         counts.register("widgets", "Of one system", own.clone());
         metrics.include(counts);
         own.inc();
+        assert_eq!(metrics.counts("a"), Counts { reconciled: 2, errors: 1, waiting: 3 });
+        assert_eq!(metrics.counts("b"), Counts::default());
         let text = metrics.text(&readiness);
         for line in [
             "controller_runtime_reconcile_total{controller=\"a\",result=\"success\"} 1",

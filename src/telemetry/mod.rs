@@ -20,7 +20,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _, Registry};
 
-pub use controllers::ControllerMetrics;
+pub use controllers::{ControllerMetrics, Counts};
 pub use libraries::may_be_told;
 pub use metrics::{MEDIA_TYPE, Metrics};
 pub use outside::{Outside, escaped, redacted};

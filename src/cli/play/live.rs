@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::admission::{Decisions, Noted};
 use crate::controllers::kit::observe::Observed;
-use crate::telemetry::{State, with_causes};
+use crate::telemetry::with_causes;
 
 /// Objects of a kind that are shown.
 const MOST: usize = 50;
@@ -64,20 +64,18 @@ impl Live {
         let objects = timeout(TIME, looking).await.map_err(|_| {
             format!("the API server did not list the objects within {} s; try again", TIME.as_secs())
         })??;
-        let controllers = self.controllers.states().into_iter().map(|(name, state)| match state {
-            State::Ready => json!({"name": name, "ready": true, "reason": ""}),
-            State::Failed(reason) => json!({"name": name, "ready": false, "reason": reason}),
-        });
         Ok(json!({
             "decisions": self.decisions.newest().iter().map(decision).collect::<Vec<_>>(),
             "objects": objects,
-            "controllers": controllers.collect::<Vec<_>>(),
+            "controllers": self.controllers.controllers(),
         }))
     }
 
     /// A table of the objects of a kind; none where the kind is not served.
     async fn listed(&self, title: &str, path: &str) -> Result<Option<Value>, String> {
-        let request = Request::get(format!("{path}?limit={MOST}")).header(ACCEPT, TABLE).body(Vec::new());
+        let request = Request::get(format!("{path}?limit={MOST}&includeObject=Object"))
+            .header(ACCEPT, TABLE)
+            .body(Vec::new());
         let request = request.map_err(|error| error.to_string())?;
         match self.client.request::<Value>(request).await {
             Ok(table) => Ok(Some(shown(title, &table))),
@@ -87,7 +85,7 @@ impl Live {
     }
 }
 
-/// The columns that kubectl shows without `-o wide`, the namespace before them.
+/// The columns that kubectl shows without `-o wide`, the namespace before them, and the conditions behind.
 fn shown(title: &str, table: &Value) -> Value {
     let list = |pointer: &str| {
         table.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
@@ -95,17 +93,32 @@ fn shown(title: &str, table: &Value) -> Value {
     let columns = list("/columnDefinitions");
     let is_narrow = |column: &Value| column.get("priority").and_then(Value::as_i64).unwrap_or_default() == 0;
     let names = columns.iter().filter(|column| is_narrow(column)).filter_map(|column| column.get("name"));
-    let head: Vec<Value> = std::iter::once(json!("Namespace")).chain(names.cloned()).collect();
+    let head: Vec<Value> =
+        [json!("Namespace")].into_iter().chain(names.cloned()).chain([json!("Conditions")]).collect();
     let row = |row: &Value| -> Vec<Value> {
         let namespace = row.pointer("/object/metadata/namespace").cloned().unwrap_or_else(|| json!(""));
         let cells = row.get("cells").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let narrow =
             columns.iter().zip(cells).filter(|(column, _)| is_narrow(column)).map(|(_, cell)| text(cell));
-        std::iter::once(namespace).chain(narrow.map(Value::from)).collect()
+        let conditions = conditions(row.pointer("/object/status/conditions"));
+        [namespace].into_iter().chain(narrow.map(Value::from)).chain([conditions.into()]).collect()
     };
     let rows: Vec<Vec<Value>> = list("/rows").iter().map(row).collect();
     let more = table.pointer("/metadata/remainingItemCount").and_then(Value::as_u64).unwrap_or_default();
     json!({"title": title, "columns": head, "rows": rows, "more": more})
+}
+
+/// Type, status and reason of each, as `Available=True (AsExpected)`.
+fn conditions(list: Option<&Value>) -> String {
+    let one = |condition: &Value| {
+        let field = |name| condition.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        match (field("type"), field("status"), field("reason")) {
+            (name, status, reason) if reason.is_empty() => format!("{name}={status}"),
+            (name, status, reason) => format!("{name}={status} ({reason})"),
+        }
+    };
+    let list = list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    list.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 fn text(cell: &Value) -> String {
@@ -132,17 +145,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_are_those_of_kubectl_without_wide_columns() {
+    fn tables_are_those_of_kubectl_with_conditions() {
         let table = json!({
             "columnDefinitions": [
                 {"name": "Name", "priority": 0}, {"name": "State", "priority": 0}, {"name": "Wide", "priority": 1},
             ],
-            "rows": [{"cells": ["a", null, "w"], "object": {"metadata": {"namespace": "n"}}}, {"cells": ["b", true, "w"]}],
+            "rows": [
+                {"cells": ["a", null, "w"], "object": {"metadata": {"namespace": "n"}, "status": {"conditions": [
+                    {"type": "Available", "status": "True", "reason": "AsExpected"}, {"type": "Odd", "status": "Unknown"},
+                ]}}},
+                {"cells": ["b", true, "w"]},
+            ],
             "metadata": {"remainingItemCount": 3},
         });
         let expected = json!({
-            "title": "Cats", "columns": ["Namespace", "Name", "State"], "more": 3,
-            "rows": [["n", "a", ""], ["", "b", "true"]],
+            "title": "Cats", "columns": ["Namespace", "Name", "State", "Conditions"], "more": 3,
+            "rows": [["n", "a", "", "Available=True (AsExpected), Odd=Unknown"], ["", "b", "true", ""]],
         });
         assert_eq!(shown("Cats", &table), expected);
     }

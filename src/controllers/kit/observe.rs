@@ -1,7 +1,6 @@
 //! HTTP routes for metrics, health and readiness of a set of controllers. Plain HTTP; nothing that a client sends is
 //! read but the name of a controller.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Router;
@@ -9,15 +8,27 @@ use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::{StatusCode, header};
+use serde::Serialize;
 
 use super::manager::Manager;
-use crate::telemetry::{ControllerMetrics, MEDIA_TYPE, Readiness, State};
+use crate::telemetry::{ControllerMetrics, Counts, MEDIA_TYPE, Readiness, State};
 
 /// The metrics and readiness that the routes serve.
 #[derive(Clone, Debug)]
 pub struct Observed {
     metrics: Arc<ControllerMetrics>,
     readiness: Readiness,
+}
+
+/// How one controller is.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Controller {
+    pub name: &'static str,
+    pub ready: bool,
+    /// Why it is not; empty where the name says it all.
+    pub reason: String,
+    #[serde(flatten)]
+    pub counts: Counts,
 }
 
 impl Observed {
@@ -32,10 +43,17 @@ impl Observed {
         self.metrics.text(&self.readiness)
     }
 
-    /// Every controller with its state, in order of name.
+    /// Every controller, in order of name.
     #[must_use]
-    pub fn states(&self) -> BTreeMap<&'static str, State> {
-        self.readiness.states()
+    pub fn controllers(&self) -> Vec<Controller> {
+        let of = |(name, state)| {
+            let (ready, reason) = match state {
+                State::Ready => (true, String::new()),
+                State::Failed(reason) => (false, reason),
+            };
+            Controller { name, ready, reason, counts: self.metrics.counts(name) }
+        };
+        self.readiness.states().into_iter().map(of).collect()
     }
 
     /// `GET /metrics`, `/healthz`, which any process answers that has not hung, `/readyz` with a line for each controller, and

@@ -365,7 +365,8 @@ function drawLive(seen) {
   const said = newest ? `${newest.operation} of ${newest.resource} ${newest.object}: ${newest.outcome}` : 'nothing was decided yet';
   if (byId('live-state').textContent !== said) byId('live-state').textContent = said;
   byId('controllers').replaceChildren(...seen.controllers.map(one => element('li', {}, `${one.name}: `,
-    element('span', { class: one.ready ? 'said-ready' : 'said-denied' }, one.ready ? 'ready' : 'not ready'), one.reason ? `, ${one.reason}` : '')));
+    element('span', { class: one.ready ? 'said-ready' : 'said-denied' }, one.ready ? 'ready' : 'not ready'), one.reason ? `, ${one.reason}` : '',
+    `; looked at objects: ${one.reconciled}, errors: ${one.errors}, waiting: ${one.waiting}`)));
   const focused = document.activeElement?.dataset.key;
   byId('objects').replaceChildren(...seen.objects.map(one =>
     table(one.more > 0 ? `${one.title}, and ${one.more} more` : one.title, one.columns, one.rows)));
