@@ -20,7 +20,7 @@
 //! | `matching` | which requests a policy, a binding or a webhook matches | deadline, read, request |
 //! | `vap` | what a ValidatingAdmissionPolicy says of a request, and a MutatingAdmissionPolicy makes of it | deadline, exception, matching, patch, read, release, report, request, schema |
 //! | `webhook` | whether a webhook configuration is valid | matching, read, schema, vap |
-//! | `server_config` | whether the configuration of an API server is valid, as far as it has expressions | read, release, schema |
+//! | [`server_config`] | whether the configuration of an API server is valid, as far as it has expressions, and what it says of tokens and requests | read, release, report, request, schema |
 //! | `devices` | whether an expression selects devices | nothing of ours |
 //! | `set` | all policies with their bindings and documents; loading, and the decision | crd, deadline, exception, matching, read, report, request, schema, server_config, vap, webhook |
 //! | `tools` | test suites, lint, applied manifests, generated suites, single expressions | crd, matching, patch, read, release, report, request, schema, set, vap |
@@ -71,7 +71,7 @@ pub mod release;
 mod report;
 mod request;
 pub mod schema;
-mod server_config;
+pub mod server_config;
 mod set;
 mod tools;
 mod vap;

@@ -3,6 +3,7 @@
 
 mod api;
 mod apply;
+mod authentication;
 mod authorizing;
 mod bad;
 mod bounds;
