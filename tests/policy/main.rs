@@ -12,6 +12,7 @@ mod crd_suites;
 mod custom_resources;
 mod deadline;
 mod deciding;
+mod devices;
 mod exceptions;
 mod field_errors;
 mod json;

@@ -46,8 +46,6 @@ use crate::schema::metadata::configuration;
 /// let path = json!({"user": "ann", "nonResourceAttributes": {"verb": "get", "path": "/healthz"}});
 /// let Some(Asked::Denied(why)) = ask(path).into_iter().next() else { panic!("is not denied") };
 /// assert!(why.ends_with("no such key: resourceAttributes"), "{why}");
-/// let denied = Asked::Denied(why.clone());
-/// assert_eq!((denied.as_str(), denied.error()), ("denied", Some(why.as_str())));
 /// ```
 #[derive(Debug)]
 pub struct Authorizers(Vec<Authorizer>);
@@ -70,6 +68,13 @@ pub struct Turn {
 }
 
 /// Whether an authorizer is asked.
+///
+/// ```
+/// use admit_policy::server_config::Asked;
+///
+/// let failed = Asked::Failed("no such key: name".to_owned());
+/// assert_eq!((failed.as_str(), failed.error()), ("failed", Some("no such key: name")));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// It is; where it has no opinion, so are those after it.
