@@ -25,6 +25,7 @@ mod review;
 mod schemas;
 mod server_config;
 mod shipped;
+mod static_manifests;
 mod suites;
 mod support;
 mod typing;
