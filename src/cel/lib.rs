@@ -85,7 +85,7 @@ pub use source::{Position, Source, Span};
 // What Kubernetes asks beside: names of fields, patterns, limits.
 pub use library::regex::{GoRegex, PatternPart};
 pub use limits::PER_CALL_LIMIT;
-pub use names::{escape_property, is_identifier};
+pub use names::{escape_property, is_identifier, unescape_property};
 pub use plan::{PatternError, PatternSum};
 
 /// The examples of the readme.

@@ -77,3 +77,49 @@ pub fn escape_property(name: &str) -> Option<String> {
     }
     Some(escaped)
 }
+
+/// The property that an identifier names: the way back of [`escape_property`]. None where it is escaped in a way that means
+/// nothing; a text without escapes names itself.
+///
+/// ```
+/// use admit_cel::unescape_property;
+///
+/// assert_eq!(unescape_property("my__dash__field").as_deref(), Some("my-field"));
+/// assert_eq!(unescape_property("__namespace__").as_deref(), Some("namespace"));
+/// assert_eq!(unescape_property("plain").as_deref(), Some("plain"));
+/// assert_eq!(unescape_property("a__b__c"), None);
+/// ```
+#[must_use]
+pub fn unescape_property(name: &str) -> Option<String> {
+    let mut unescaped = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find("__") {
+        let (before, from) = rest.split_at(at);
+        unescaped.push_str(before);
+        let Some((word, behind)) = escaped_word(from) else {
+            // The first of these underscores escapes nothing; the next may.
+            unescaped.push('_');
+            rest = from.strip_prefix('_').unwrap_or_default();
+            continue;
+        };
+        unescaped.push_str(match word {
+            "underscores" => "__",
+            "dot" => ".",
+            "dash" => "-",
+            "slash" => "/",
+            word if is_reserved(word) && word.len().saturating_add(4) == name.len() => word,
+            _ => return None,
+        });
+        rest = behind;
+    }
+    unescaped.push_str(rest);
+    Some(unescaped)
+}
+
+/// The word between two pairs of underscores at the start of a text, and what is behind them.
+fn escaped_word(text: &str) -> Option<(&str, &str)> {
+    let inner = text.strip_prefix("__")?;
+    let end = inner.find('_').filter(|end| *end > 0)?;
+    let (word, behind) = inner.split_at(end);
+    Some((word, behind.strip_prefix("__")?))
+}

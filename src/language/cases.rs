@@ -57,12 +57,8 @@ pub(crate) fn values(file: &File, last: &[(ExpressionId, Recorded)]) -> Vec<(usi
 }
 
 fn is_origin(document: &Document, origin: &Origin) -> bool {
-    let (kind, name) = match origin {
-        Origin::Policy { name } => ("ValidatingAdmissionPolicy", name),
-        Origin::Mutating { name } => ("MutatingAdmissionPolicy", name),
-        Origin::Definition { name, .. } => ("CustomResourceDefinition", name),
-    };
-    is_kind(document, kind) && document.value.pointer("/metadata/name").and_then(Value::as_str) == Some(name)
+    let name = document.value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    is_kind(document, origin.kind()) && name == origin.name()
 }
 
 /// None where the expression has changed since.

@@ -47,7 +47,7 @@ impl<'s> Signature<'s> {
 /// Whether a function with that receiver may be called on a value of that type.
 pub(crate) fn fits(receiver: &Type, actual: &Type) -> bool {
     match (receiver, actual) {
-        (Type::Param(_) | Type::Dyn, _) | (_, Type::Dyn) => true,
+        (Type::Param(_) | Type::Dyn | Type::Any, _) | (_, Type::Dyn | Type::Any) => true,
         (Type::List(_), Type::List(_))
         | (Type::Map(..), Type::Map(..))
         | (Type::Optional(_), Type::Optional(_)) => true,

@@ -19,9 +19,9 @@
 //! | `crd` | which definitions may be registered, and what they make of custom resources | deadline, read, release, report, schema |
 //! | `matching` | which requests a policy, a binding or a webhook matches | deadline, read, request |
 //! | `vap` | what a ValidatingAdmissionPolicy says of a request, and a MutatingAdmissionPolicy makes of it | deadline, exception, matching, patch, read, release, report, request, schema |
-//! | `webhook` | whether a webhook configuration is valid | matching, read, schema, vap |
-//! | `server_config` | whether the configuration of an API server is valid, as far as it has expressions | read, release, schema |
-//! | `devices` | whether an expression selects devices | nothing of ours |
+//! | `webhook` | whether a webhook configuration is valid, and which webhooks a request reaches | matching, read, report, request, schema, vap |
+//! | [`server_config`] | whether the configuration of an API server is valid, as far as it has expressions, and what it says of tokens and requests | read, release, report, request, schema |
+//! | `devices` | whether an expression selects devices, and which devices of slices classes and claims select | read, report |
 //! | `set` | all policies with their bindings and documents; loading, and the decision | crd, deadline, exception, matching, read, report, request, schema, server_config, vap, webhook |
 //! | `tools` | test suites, lint, applied manifests, generated suites, single expressions | crd, matching, patch, read, release, report, request, schema, set, vap |
 //!
@@ -71,7 +71,7 @@ pub mod release;
 mod report;
 mod request;
 pub mod schema;
-mod server_config;
+pub mod server_config;
 mod set;
 mod tools;
 mod vap;
@@ -116,7 +116,10 @@ pub use self::report::recording::{
 };
 
 // Expressions of other objects.
-pub use self::devices::{SelectorProblem, selector_problem};
+pub use self::devices::{
+    Device, DeviceFeatures, Devices, NoSelection, Selected, SelectedBy, Selector, SelectorProblem,
+    selector_problem,
+};
 
 // Subjects with a page of their own.
 pub use self::read::{json, manifest};

@@ -3,6 +3,7 @@
 
 mod api;
 mod apply;
+mod authentication;
 mod authorizing;
 mod bad;
 mod bounds;
@@ -11,6 +12,7 @@ mod crd_suites;
 mod custom_resources;
 mod deadline;
 mod deciding;
+mod devices;
 mod exceptions;
 mod field_errors;
 mod json;
@@ -23,6 +25,7 @@ mod review;
 mod schemas;
 mod server_config;
 mod shipped;
+mod static_manifests;
 mod suites;
 mod support;
 mod typing;

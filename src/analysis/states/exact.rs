@@ -214,8 +214,7 @@ impl Few<'_> {
     }
 
     fn is_of(&self, rule: usize, origin: &Origin) -> bool {
-        let (Origin::Policy { name } | Origin::Mutating { name } | Origin::Definition { name, .. }) = origin;
-        self.rules.get(rule).is_some_and(|rule| rule.origin == *name)
+        self.rules.get(rule).is_some_and(|rule| rule.origin == origin.name())
     }
 
     /// `failed` are rules of which a part failed that looks at these fields alone.

@@ -98,7 +98,7 @@ impl<'e> Checker<'e, '_> {
             }
             result = Some(match result {
                 None => returned,
-                Some(first) if matches!(first, Type::Dyn) || same(&returned, &first) => first,
+                Some(first) if matches!(first, Type::Dyn | Type::Any) || same(&returned, &first) => first,
                 Some(_) => Type::Dyn,
             });
         }

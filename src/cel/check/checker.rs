@@ -193,7 +193,7 @@ impl<'e, 's> Checker<'e, 's> {
                 self.unifier.assignable(&Type::Dyn, target);
                 Type::Dyn
             }
-            Type::Dyn | Type::Error => Type::Dyn,
+            Type::Dyn | Type::Any | Type::Error => Type::Dyn,
             other => {
                 self.error(id, format!("type '{other}' does not support field selection"));
                 Type::Dyn
@@ -221,7 +221,7 @@ impl<'e, 's> Checker<'e, 's> {
         }
         match ty {
             Type::Optional(inner) => (*inner).clone(),
-            Type::Dyn => Type::Dyn,
+            ty @ (Type::Dyn | Type::Any) => ty,
             other => {
                 self.mismatch(element, &Type::Optional(Arc::new(other.clone())), &other);
                 other

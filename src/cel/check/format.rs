@@ -62,7 +62,7 @@ fn unsuited(checked: &CheckedAst, clause: Clause, id: ExprId) -> Option<ExprId> 
 
 fn takes(clause: Clause, ty: &Type) -> bool {
     let ty = match ty {
-        Type::Dyn => return true,
+        Type::Dyn | Type::Any => return true,
         Type::Wrapper(inner) => inner,
         ty => ty,
     };

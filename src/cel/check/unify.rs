@@ -113,7 +113,7 @@ impl Unifier {
             return self.substitutes(to, from).0;
         }
         match (from, to) {
-            (Type::Dyn | Type::Error, _) | (_, Type::Dyn | Type::Error) => true,
+            (Type::Dyn | Type::Any | Type::Error, _) | (_, Type::Dyn | Type::Any | Type::Error) => true,
             (Type::Null, other) | (other, Type::Null) => takes_null(other),
             (Type::Type(_), Type::Type(_)) => true,
             (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => self.fits(a, b),
@@ -216,8 +216,8 @@ fn takes_null(ty: &Type) -> bool {
 
 fn at_most_as_specific(a: &Type, b: &Type) -> bool {
     match (a, b) {
-        (Type::Dyn | Type::Var(_) | Type::Param(_), _) => true,
-        (_, Type::Dyn | Type::Var(_) | Type::Param(_)) => false,
+        (Type::Dyn | Type::Any | Type::Var(_) | Type::Param(_), _) => true,
+        (_, Type::Dyn | Type::Any | Type::Var(_) | Type::Param(_)) => false,
         (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => at_most_as_specific(a, b),
         (Type::Map(k1, v1), Type::Map(k2, v2)) => at_most_as_specific(k1, k2) && at_most_as_specific(v1, v2),
         (Type::Abstract(a), Type::Abstract(b)) => {

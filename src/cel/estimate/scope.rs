@@ -34,6 +34,12 @@ impl<'d> Path<'d> {
     pub(super) fn step(self, root: Option<&'d DeclType>, step: Step<'_>) -> Self {
         let Self::At(place) = self else { return Self::At(root) };
         Self::At(place.and_then(|place| match (step, &place.kind) {
+            // Attributes of devices, whatever their names, are of one size (k8s.io/dynamic-resource-allocation/cel).
+            (Step::Field(_), DeclKind::Map { value, .. })
+                if matches!(value.kind, DeclKind::Scalar(Type::Any)) =>
+            {
+                Some(&**value)
+            }
             // A property that is selected by its unescaped name is not found here, though it is by the checker.
             (Step::Field(name), _) => {
                 place.field(name).filter(|field| *field.cel_name == *name).map(|field| &*field.decl)

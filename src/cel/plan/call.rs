@@ -230,7 +230,7 @@ const fn is_simple(constant: &Constant) -> bool {
 /// Whether values of this type may turn out to be of another.
 fn is_open(ty: &Type) -> bool {
     match ty {
-        Type::Dyn | Type::Error | Type::Param(_) | Type::Wrapper(_) | Type::Abstract(_) => true,
+        Type::Dyn | Type::Any | Type::Error | Type::Param(_) | Type::Wrapper(_) | Type::Abstract(_) => true,
         Type::List(item) | Type::Optional(item) => is_open(item),
         Type::Map(key, value) => is_open(key) || is_open(value),
         _ => false,

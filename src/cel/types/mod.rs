@@ -47,6 +47,9 @@ pub enum Type {
     Timestamp,
     /// A value whose type only its evaluation shows.
     Dyn,
+    /// The same for cel-go's `any`: unlike `dyn` it is no range of a comprehension. Claims of tokens and attributes of
+    /// devices are of it.
+    Any,
     /// The type of an expression that did not check; compatible with everything, so that one mistake is told once.
     Error,
     /// `list(item)`.

@@ -61,6 +61,7 @@ pub enum Map<'a> {
 /// }
 ///
 /// let squares = Squares(["n2".into(), "n3".into()].into());
+/// assert!(squares.holds("n4")? && !squares.holds("m")?);
 /// let env = Env::kubernetes(Version(1, 36), Mode::New).with_variable("squares", Type::Dyn);
 /// let program = env.program(&env.compile("squares.n3 + squares['n2']")?)?;
 /// let arena = bumpalo::Bump::new();
@@ -75,6 +76,14 @@ pub trait HostMap: fmt::Debug {
 
     /// The fields' names, in the order in which expressions walk them.
     fn names(&self) -> &[Box<str>];
+
+    /// Whether `in` finds a field. Fewer are there where [`Self::find`] has a value for every name.
+    ///
+    /// # Errors
+    /// Of looking, in place of an answer.
+    fn holds(&self, name: &str) -> Result<bool, EvalError> {
+        Ok(self.find(name).transpose()?.is_some())
+    }
 }
 
 impl<'a> Map<'a> {

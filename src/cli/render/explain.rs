@@ -133,6 +133,7 @@ fn origin_text(origin: &Origin) -> String {
         Origin::Policy { name } => format!("policy {name}"),
         Origin::Mutating { name } => format!("mutating policy {name}"),
         Origin::Definition { name, version } => format!("definition {name}, version {version}"),
+        Origin::Configuration { kind, name } => format!("{kind} {name}").trim_end().to_owned(),
     }
 }
 
@@ -236,6 +237,7 @@ fn expression_json(id: &ExpressionId, recorded: &Recorded) -> Value {
     let (policy, definition, version) = match &id.origin {
         Origin::Policy { name } | Origin::Mutating { name } => (Some(name), None, None),
         Origin::Definition { name, version } => (None, Some(name), Some(version)),
+        Origin::Configuration { .. } => (None, None, None),
     };
     json!({
         "policy": policy, "definition": definition, "version": version, "path": id.path,

@@ -55,22 +55,10 @@ impl Places {
     }
 
     fn of(&self, id: &ExpressionId) -> Option<Place> {
-        let key = match &id.origin {
-            Origin::Policy { name } | Origin::Mutating { name } | Origin::Definition { name, .. } => {
-                (kind_of(&id.origin).to_owned(), name.clone())
-            }
-        };
+        let key = (id.origin.kind().to_owned(), id.origin.name().to_owned());
         let document = self.documents.get(&key)?;
         let path = as_written(id, document);
         Some((Arc::clone(&document.file), document.position(&path).line, path))
-    }
-}
-
-fn kind_of(origin: &Origin) -> &'static str {
-    match origin {
-        Origin::Policy { .. } => "ValidatingAdmissionPolicy",
-        Origin::Mutating { .. } => "MutatingAdmissionPolicy",
-        Origin::Definition { .. } => "CustomResourceDefinition",
     }
 }
 
@@ -112,15 +100,10 @@ impl Ledger {
     }
 
     /// Kinds and names of the policies and definitions of which anything was evaluated.
-    pub(super) fn reached(&self) -> BTreeSet<(&'static str, String)> {
+    pub(super) fn reached(&self) -> BTreeSet<(String, String)> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let evaluated = entries.values().filter(|entry| entry.evaluations > 0);
-        let named = |entry: &Entry| match &entry.origin {
-            Origin::Policy { name } | Origin::Mutating { name } | Origin::Definition { name, .. } => {
-                (kind_of(&entry.origin), name.clone())
-            }
-        };
-        evaluated.map(named).collect()
+        evaluated.map(|entry| (entry.origin.kind().to_owned(), entry.origin.name().to_owned())).collect()
     }
 
     pub(super) fn report(&self) -> CoverageReport {

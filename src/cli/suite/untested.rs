@@ -29,7 +29,7 @@ pub(super) fn untested(paths: &[PathBuf], ledger: &Ledger) -> Result<Vec<LoadErr
     Ok(untested)
 }
 
-fn missing(document: &Document, reached: &BTreeSet<(&'static str, String)>) -> Option<LoadError> {
+fn missing(document: &Document, reached: &BTreeSet<(String, String)>) -> Option<LoadError> {
     let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let has_rules = match text("/kind") {
         "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => true,
@@ -37,7 +37,7 @@ fn missing(document: &Document, reached: &BTreeSet<(&'static str, String)>) -> O
         _ => false,
     };
     let name = text("/metadata/name");
-    if !has_rules || reached.iter().any(|(kind, reached)| *kind == text("/kind") && reached == name) {
+    if !has_rules || reached.iter().any(|(kind, reached)| kind == text("/kind") && reached == name) {
         return None;
     }
     Some(

@@ -55,6 +55,7 @@ fn is_rule(id: &ExpressionId) -> bool {
             ["spec.mutations[", "spec.matchConditions["].iter().any(|start| id.path.starts_with(start))
         }
         Origin::Definition { .. } => id.path.ends_with(".rule"),
+        Origin::Configuration { .. } => true,
     }
 }
 
@@ -62,6 +63,8 @@ fn values(id: &ExpressionId, rule: &Recorded, trace: &RecordedTrace) -> RuleValu
     let owner = match &id.origin {
         Origin::Policy { name } | Origin::Mutating { name } => format!("of policy {name}, {}", id.path),
         Origin::Definition { name, version } => format!("of {name} {version}, at {}", trace.at),
+        Origin::Configuration { kind, name } if name.is_empty() => format!("of {kind}, {}", id.path),
+        Origin::Configuration { kind, name } => format!("of {kind} {name}, {}", id.path),
     };
     let (whole, parts) =
         trace.parts.split_last().map_or((None, &[][..]), |(last, parts)| (Some(last), parts));

@@ -32,6 +32,39 @@ pub enum Origin {
     Mutating { name: String },
     /// A version of a CustomResourceDefinition.
     Definition { name: String, version: String },
+    /// Another document with expressions, by its kind: configuration of an API server, of webhooks, a DeviceClass. Those that
+    /// servers read from files have no name.
+    Configuration { kind: String, name: String },
+}
+
+impl Origin {
+    /// The kind of the document.
+    ///
+    /// ```
+    /// use admit_policy::Origin;
+    ///
+    /// let origin = Origin::Policy { name: "replicas".to_owned() };
+    /// assert_eq!((origin.kind(), origin.name()), ("ValidatingAdmissionPolicy", "replicas"));
+    /// ```
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Policy { .. } => "ValidatingAdmissionPolicy",
+            Self::Mutating { .. } => "MutatingAdmissionPolicy",
+            Self::Definition { .. } => "CustomResourceDefinition",
+            Self::Configuration { kind, .. } => kind,
+        }
+    }
+
+    /// Its name; empty where it has none.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        let (Self::Policy { name }
+        | Self::Mutating { name }
+        | Self::Definition { name, .. }
+        | Self::Configuration { name, .. }) = self;
+        name
+    }
 }
 
 impl ExpressionId {

@@ -6,7 +6,6 @@ use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go::url;
 use admit_apimachinery::names;
-use admit_cel::Checked;
 use admit_cel::syntax::{Ast, Expr, Literal};
 
 use super::expressions::{About, Yields};
@@ -153,8 +152,8 @@ fn claim_rules(authenticator: &Fields<'_>, errors: &mut FieldErrors) -> Result<b
                 errors.push(FieldError::duplicate(at, expression.as_str()));
                 continue;
             }
-            let checked = compiled(About::Claims, Yields::Truth, &expression, &at, errors);
-            verified |= checked.is_some_and(|checked| reads(checked.ast(), "email_verified"));
+            let ast = compiled(About::Claims, Yields::Truth, &expression, &at, errors);
+            verified |= ast.is_some_and(|ast| reads(&ast, "email_verified"));
         }
     }
     Ok(verified)
@@ -177,8 +176,8 @@ fn user_rules(authenticator: &Fields<'_>, errors: &mut FieldErrors) -> Result<()
 
 fn mappings(mappings: &Fields<'_>, verified: &mut bool, errors: &mut FieldErrors) -> Result<(), DecodeError> {
     let username = prefixed(&mappings.object("username")?, true, errors)?;
-    let uses_email = username.as_ref().is_some_and(|checked| reads(checked.ast(), "email"));
-    *verified |= username.is_some_and(|checked| reads(checked.ast(), "email_verified"));
+    let uses_email = username.as_ref().is_some_and(|ast| reads(ast, "email"));
+    *verified |= username.is_some_and(|ast| reads(&ast, "email_verified"));
     prefixed(&mappings.object("groups")?, false, errors)?;
     let uid = mappings.object("uid")?;
     let (claim, expression) = (uid.string("claim")?, uid.string("expression")?);
@@ -200,8 +199,8 @@ fn mappings(mappings: &Fields<'_>, verified: &mut bool, errors: &mut FieldErrors
             errors.push(FieldError::required(at, ""));
             continue;
         }
-        let checked = compiled(About::Claims, Yields::Anything, &value, &at, errors);
-        *verified |= checked.is_some_and(|checked| reads(checked.ast(), "email_verified"));
+        let ast = compiled(About::Claims, Yields::Anything, &value, &at, errors);
+        *verified |= ast.is_some_and(|ast| reads(&ast, "email_verified"));
     }
     if uses_email && !*verified {
         let username = mappings.object("username")?;
@@ -219,10 +218,10 @@ fn prefixed(
     mapping: &Fields<'_>,
     is_needed: bool,
     errors: &mut FieldErrors,
-) -> Result<Option<Checked>, DecodeError> {
+) -> Result<Option<Ast>, DecodeError> {
     let (claim, expression) = (mapping.string("claim")?, mapping.string("expression")?);
     let prefix = mapping.optional_string("prefix")?;
-    let mut checked = None;
+    let mut ast = None;
     if !claim.is_empty() && !expression.is_empty() {
         errors.push(FieldError::invalid(mapping.path(), "", BOTH));
     } else if !expression.is_empty() {
@@ -231,8 +230,8 @@ fn prefixed(
             let why = "may not be specified when expression is set";
             errors.push(FieldError::invalid(mapping.path_of("prefix"), prefix.as_str(), why));
         }
-        checked = compiled(About::Claims, Yields::Anything, &expression, &at, errors);
-        checked = checked.filter(|_| prefix.is_none());
+        ast = compiled(About::Claims, Yields::Anything, &expression, &at, errors);
+        ast = ast.filter(|_| prefix.is_none());
     } else if !claim.is_empty() {
         if prefix.is_none() {
             let why =
@@ -242,7 +241,7 @@ fn prefixed(
     } else if is_needed {
         errors.push(FieldError::required(mapping.path(), NEITHER));
     }
-    Ok(checked)
+    Ok(ast)
 }
 
 /// The key of what is said of a user beside its name and groups: a domain, which is not Kubernetes' own, and a path.
@@ -266,8 +265,8 @@ fn check_key(key: &str, at: &str, errors: &mut FieldErrors) {
     }
 }
 
-fn compiled(about: About, yields: Yields, text: &str, at: &str, errors: &mut FieldErrors) -> Option<Checked> {
-    about.compile(yields, text, at).map_err(|error| errors.push(*error)).ok()
+fn compiled(about: About, yields: Yields, text: &str, at: &str, errors: &mut FieldErrors) -> Option<Ast> {
+    about.compile(yields, text, at).map(|(_, ast)| ast).map_err(|error| errors.push(*error)).ok()
 }
 
 /// Whether an expression selects this claim from `claims`.

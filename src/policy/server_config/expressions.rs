@@ -5,9 +5,15 @@
 use std::sync::{Arc, LazyLock};
 
 use admit_apimachinery::field_error::FieldError;
-use admit_cel::{Checked, DeclField, DeclKind, DeclType, Env, ListType, Mode, Type};
+use admit_cel::syntax::{Ast, Expr};
+use admit_cel::{
+    Bindings, DeclField, DeclKind, DeclType, Env, EvalError, Evaluation, ListType, Mode, Program, Type, Value,
+};
+use bumpalo::Bump;
 
 use crate::release;
+use crate::report::options::EvalOptions;
+use crate::report::recording::{self, ExpressionId, Origin, Subject};
 
 /// What an expression is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,20 +37,51 @@ pub(super) enum Yields {
 static USER: LazyLock<Type> = LazyLock::new(|| user().cel_type());
 static REQUEST: LazyLock<Type> = LazyLock::new(|| request().cel_type());
 
+/// An expression of a configuration.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    about: About,
+    text: String,
+    /// Where it stands in the document.
+    path: String,
+    program: Program,
+    /// Whether its value is a list of texts that a function of Go made, and nothing was made of.
+    is_native_list: bool,
+}
+
 impl About {
-    fn env(self) -> Env {
-        let claims = || Type::Map(Arc::new(Type::String), Arc::new(Type::Dyn));
-        let (name, ty) = match self {
-            Self::Claims => ("claims", claims()),
-            Self::User => ("user", USER.clone()),
-            Self::Request => ("request", REQUEST.clone()),
-        };
-        // A configuration is taken as if it had been stored before: a server that is updated starts with the one it has.
-        Env::of_release(release::followed(), Mode::Stored).with_variable(name, ty)
+    const fn variable(self) -> &'static str {
+        match self {
+            Self::Claims => "claims",
+            Self::User => "user",
+            Self::Request => "request",
+        }
     }
 
-    /// The expression, checked, or what is wrong with it at `path`.
-    pub(super) fn compile(self, yields: Yields, text: &str, path: &str) -> Result<Checked, Box<FieldError>> {
+    const fn kind(self) -> &'static str {
+        match self {
+            Self::Claims | Self::User => super::AUTHENTICATION,
+            Self::Request => super::AUTHORIZATION,
+        }
+    }
+
+    fn env(self) -> Env {
+        let ty = match self {
+            Self::Claims => Type::Map(Arc::new(Type::String), Arc::new(Type::Any)),
+            Self::User => USER.clone(),
+            Self::Request => REQUEST.clone(),
+        };
+        // A configuration is taken as if it had been stored before: a server that is updated starts with the one it has.
+        Env::of_release(release::followed(), Mode::Stored).with_variable(self.variable(), ty)
+    }
+
+    /// The expression with what it is read as, or what is wrong with it at `path`.
+    pub(super) fn compile(
+        self,
+        yields: Yields,
+        text: &str,
+        path: &str,
+    ) -> Result<(Compiled, Ast), Box<FieldError>> {
         let env = self.env();
         let invalid = |why: String| Box::new(FieldError::invalid(path, text, why));
         let checked = env.compile(text).map_err(|error| invalid(format!("compilation failed: {error}")))?;
@@ -55,11 +92,75 @@ impl About {
                 Self::Claims | Self::User => "must evaluate to bool".to_owned(),
             }));
         }
-        let program = env.program(&checked);
-        program
+        let program = env
+            .program(&checked)
             .map_err(|error| FieldError::internal(path, format!("program instantiation failed: {error}")))?;
-        Ok(checked)
+        let ast = checked.ast().clone();
+        let compiled = Compiled {
+            about: self,
+            text: text.to_owned(),
+            path: path.to_owned(),
+            program,
+            is_native_list: is_native_list(&ast),
+        };
+        Ok((compiled, ast))
     }
+}
+
+impl Compiled {
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) const fn is_native_list(&self) -> bool {
+        self.is_native_list
+    }
+
+    /// The value where the variable has `value`.
+    pub(super) fn eval<'a>(
+        &'a self,
+        value: Value<'a>,
+        arena: &'a Bump,
+        options: EvalOptions<'a>,
+    ) -> Result<Value<'a>, EvalError> {
+        let mut bindings = Bindings::new(&self.program);
+        bindings.set(self.about.variable(), value);
+        let mut evaluation = Evaluation::new(arena);
+        if let Some(deadline) = options.deadline {
+            if deadline.has_passed() {
+                return Err(EvalError::Interrupted);
+            }
+            evaluation = evaluation.deadline(deadline.as_fn());
+        }
+        let result = match options.recording {
+            None => self.program.eval(&bindings, &mut evaluation),
+            Some(recording) => {
+                let subject = Subject { id: &|| self.id(), text: &self.text, at: &String::new };
+                recording.eval(&subject, &self.program, &bindings, &mut evaluation)
+            }
+        };
+        if let Some(spent) = options.spent {
+            spent.set(spent.get().saturating_add(evaluation.cost()));
+        }
+        result
+    }
+
+    pub(super) fn id(&self) -> ExpressionId {
+        let origin = Origin::Configuration { kind: self.about.kind().to_owned(), name: String::new() };
+        ExpressionId { origin, path: self.path.clone() }
+    }
+
+    pub(super) fn listed(&self) -> recording::Expression<'_> {
+        recording::Expression { id: self.id(), text: &self.text, program: &self.program }
+    }
+}
+
+/// Functions whose lists of texts cel-go keeps as Go's own, which the mapping of claims does not take for lists.
+const NATIVE_LISTS: [&str; 2] = ["split", "findAll"];
+
+/// Whether the whole is a call of one of [`NATIVE_LISTS`]. What is made of such a list is another one.
+fn is_native_list(ast: &Ast) -> bool {
+    matches!(ast.expr(ast.root()), Expr::Call { function, target: Some(_), .. } if NATIVE_LISTS.contains(&&**function))
 }
 
 fn texts() -> DeclType {

@@ -6,18 +6,35 @@
 //! |---|---|
 //! | `expressions` | which variables expressions have, and what they may come to |
 //! | `authentication` | whether an AuthenticationConfiguration is valid |
+//! | `authenticator`, `authenticate` | which authenticator a token is for, and who asks without one |
+//! | `token` | whether a token is for this server, and valid now |
+//! | `claims` | what a claim is for Go, and what claims are in expressions |
+//! | `user` | whose a token is |
 //! | `authorization` | whether an AuthorizationConfiguration is valid |
+//! | `review` | what an authorizer is asked |
+//! | `authorize` | which authorizers are asked |
 //!
 //! Read from pkg/apis/apiserver/validation of k8s.io/apiserver 1.36.
 
+mod authenticate;
 mod authentication;
+mod authenticator;
 mod authorization;
+mod authorize;
+mod claims;
 mod expressions;
+mod review;
+mod token;
+mod user;
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
+pub use self::authenticate::Authenticators;
+pub use self::authorize::{Asked, Authorizers, Turn};
+pub use self::review::AccessReview;
+pub use self::user::{NoUser, Token};
 use crate::read::decode::Fields;
 use crate::schema::metadata::configuration;
 

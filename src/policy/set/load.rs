@@ -10,9 +10,9 @@ use crate::exception;
 use crate::read::manifest::{self, Document, LoadError};
 use crate::request::GroupVersionKind;
 use crate::server_config;
-use crate::set::kinds;
 use crate::set::strict::{self, UnknownField};
 use crate::set::{LoadErrorKind, PolicySet};
+use crate::set::{kinds, static_manifests};
 
 /// Options that relax the checks of loading.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -94,6 +94,7 @@ impl PolicySet {
                 repeated.extend(twice.into_iter().map(|kind| (document, kind)));
             }
         }
+        errors.extend(static_manifests::problems(&counted));
         repeated.retain(|(document, _)| !options.ignore_unknown || builder.is_of_use(&kind_of(document)));
         let mut firsts = HashMap::new();
         if !repeated.is_empty() {

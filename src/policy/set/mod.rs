@@ -11,6 +11,7 @@ pub(crate) mod load;
 mod mutating;
 mod replace;
 mod shapes;
+mod static_manifests;
 mod strict;
 
 pub use self::builder::PolicySetBuilder;

@@ -18,8 +18,9 @@ use super::session::Inputs;
 use super::stored::Stored;
 use crate::matching::{MatchResources, Matched};
 use crate::read::decode::{DecodeError, Fields};
+use crate::report::decision::Skipped;
 use crate::report::options::EvalOptions;
-use crate::report::recording;
+use crate::report::recording::{self, Origin};
 use crate::request::Request;
 use crate::request::host::Host;
 use crate::schema::metadata::configuration;
@@ -80,6 +81,12 @@ impl MatchConditions {
         Reader::knowing(stored).conditions_alone(webhook, path, failure_policy).map(Self)
     }
 
+    /// The same, as conditions of that document.
+    pub(crate) fn of(mut self, document: Origin) -> Self {
+        self.0.document = Some(document);
+        self
+    }
+
     /// Whether the conditions hold for `request`, which the webhook matches as `matched`.
     ///
     /// # Errors
@@ -104,8 +111,22 @@ impl MatchConditions {
         host: &dyn Host,
         eval: EvalOptions<'_>,
     ) -> Result<bool, ConditionsError> {
+        Ok(self.skipped(request, matched, host, eval)?.is_none())
+    }
+
+    /// Why the webhook is not called for what it matches; none where it is.
+    ///
+    /// # Errors
+    /// As of [`Self::hold`].
+    pub(crate) fn skipped(
+        &self,
+        request: &Request<'_>,
+        matched: &Matched<'_>,
+        host: &dyn Host,
+        eval: EvalOptions<'_>,
+    ) -> Result<Option<Skipped>, ConditionsError> {
         if self.0.conditions.is_empty() {
-            return Ok(true);
+            return Ok(None);
         }
         let arena = Bump::new();
         let converted = Converted::of(request, matched, host).map_err(ConditionsError::Conversion)?;
@@ -128,7 +149,7 @@ impl MatchConditions {
             authorizer: Some(&authorizer),
             eval,
         };
-        Ok(evaluate::conditions(&self.0, inputs)?.is_none())
+        evaluate::conditions(&self.0, inputs)
     }
 }
 
@@ -161,6 +182,7 @@ impl Reader {
                 validations: Vec::new(),
                 audit_annotations: Vec::new(),
                 is_mutating: false,
+                document: None,
             }),
             Ok(_) => Err(self.errors.into_vec()),
             Err(error) => Err(vec![configuration::wrong_type(&error)]),

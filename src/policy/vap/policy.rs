@@ -33,6 +33,8 @@ pub struct Policy {
     pub(super) audit_annotations: Vec<AuditAnnotation>,
     /// Whether it is the part of a MutatingAdmissionPolicy that both kinds have.
     pub(super) is_mutating: bool,
+    /// The document whose conditions these are, where that is no policy.
+    pub(super) document: Option<Origin>,
 }
 
 /// What an evaluation error does to a request.
@@ -120,7 +122,11 @@ impl Policy {
 
     pub(super) fn id_of(&self, expression: &Expression) -> ExpressionId {
         let name = self.name.to_string();
-        let origin = if self.is_mutating { Origin::Mutating { name } } else { Origin::Policy { name } };
+        let origin = match &self.document {
+            Some(document) => document.clone(),
+            None if self.is_mutating => Origin::Mutating { name },
+            None => Origin::Policy { name },
+        };
         ExpressionId { origin, path: expression.path.clone() }
     }
 
@@ -239,6 +245,7 @@ impl Reader {
             validations: Vec::new(),
             audit_annotations: Vec::new(),
             is_mutating,
+            document: None,
         };
         Ok((policy, spec))
     }

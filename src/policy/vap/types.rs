@@ -122,6 +122,7 @@ fn declared_as(ty: &Type) -> DeclType {
             ..scalar(Type::Dyn)
         },
         Type::Dyn
+        | Type::Any
         | Type::Error
         | Type::Type(_)
         | Type::Optional(_)

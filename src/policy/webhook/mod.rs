@@ -5,6 +5,7 @@
 //! policies.
 
 mod allowances;
+mod called;
 
 use std::collections::HashSet;
 
@@ -13,6 +14,7 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::{go, names};
 use serde_json::Value;
 
+pub use self::called::{Called, Turn, Webhooks};
 pub use crate::read::webhook_client::{Client, Service};
 
 use self::allowances::Allowances;

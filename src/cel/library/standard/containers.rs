@@ -2,7 +2,7 @@
 
 use crate::cost::{CallEstimate, Operand};
 use crate::library::{Context, Overload, cost, mismatch, planned};
-use crate::value::{EvalError, List, Node, Value};
+use crate::value::{EvalError, List, Map, Node, Value};
 
 pub(super) const ROWS: &[Overload] = &[
     Overload::new(
@@ -73,6 +73,9 @@ fn in_declared<'a>(context: &Context<'a>, item: &Value<'a>, list: &List<'a>) -> 
 
 fn in_map<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let [key, Value::Map(map)] = args else { return mismatch() };
+    if let (Value::String(name), Map::Host(host)) = (key, map) {
+        return host.holds(name).map(Value::Bool);
+    }
     // A document's keys are text, which nothing has to be hashed for.
     let key = if map.is_empty() || map.is_document() { key } else { key.as_key()? };
     // The value is looked at, too: one that is not of its declared type is an error.

@@ -1,0 +1,18 @@
+//! Devices and the expressions that select them (resource.k8s.io).
+//!
+//! | part | decides |
+//! |---|---|
+//! | `language` | what selectors may use, and what is wrong with one |
+//! | `device` | which devices a ResourceSlice has, and how expressions see one |
+//! | `select` | which devices a class or a claim selects |
+//!
+//! Read from k8s.io/dynamic-resource-allocation of Kubernetes 1.36. Attributes that are derived from others are none of this
+//! release.
+
+mod device;
+mod language;
+mod select;
+
+pub use self::device::Device;
+pub use self::language::{DeviceFeatures, Selector, SelectorProblem, selector_problem};
+pub use self::select::{Devices, NoSelection, Selected, SelectedBy};
