@@ -13,6 +13,16 @@ pub(super) struct Example {
     fields: &'static [(&'static str, &'static str)],
 }
 
+impl Example {
+    pub(super) const fn new(
+        title: &'static str,
+        outcome: &'static str,
+        fields: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self { title, outcome, fields }
+    }
+}
+
 /// A file of the folder `policies` or `deploy/crds`.
 macro_rules! shipped {
     ($path:literal) => {

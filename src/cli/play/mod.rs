@@ -12,6 +12,7 @@
 mod answer;
 mod asked;
 mod examples;
+mod examples_of_servers;
 mod guard;
 mod live;
 mod modes;

@@ -1,9 +1,14 @@
 //! What the panes hold, parsed, with every mistake at its place.
 
+use admit_apimachinery::field_error::FieldError;
 use admit_policy::manifest::Document;
+use admit_policy::{Expression, ExpressionId, Recorded};
+use indexmap::IndexMap;
+use serde_json::Value;
 
-use super::super::answer::Mistake;
+use super::super::answer::{Mistake, Place, Shown};
 use super::super::request::Texts;
+use super::super::shown;
 use crate::cli::load;
 
 /// The documents of all of `panes`, each with its pane as its file.
@@ -26,6 +31,30 @@ pub(super) fn one(texts: &Texts, pane: &str) -> Result<Option<Document>, Vec<Mis
         Some(second) => Err(vec![Mistake::of_field(&second, "", "one object is expected here")]),
         None => Ok(first),
     }
+}
+
+/// The document of a pane, compiled.
+pub(super) fn compiled<T>(
+    document: Option<Document>,
+    pane: &str,
+    compile: fn(&Value) -> Result<T, Vec<FieldError>>,
+) -> Result<(Document, T), Vec<Mistake>> {
+    let Some(document) = document else {
+        return Err(vec![Mistake::of_pane(pane, "write a configuration, or choose an example")]);
+    };
+    match compile(&document.value) {
+        Ok(compiled) => Ok((document, compiled)),
+        Err(errors) => Err(errors.iter().map(|error| document.error(error).into()).collect()),
+    }
+}
+
+/// The expressions of one document, with what was recorded of them.
+pub(super) fn of_document<'e>(
+    document: &Document,
+    expressions: impl IntoIterator<Item = Expression<'e>>,
+    recorded: &IndexMap<ExpressionId, Recorded>,
+) -> (Vec<Shown>, String) {
+    shown::all(expressions, recorded, |id| (String::new(), Some(Place::of(document, &id.path))))
 }
 
 /// What several steps found, or all mistakes of all of them.

@@ -1,7 +1,10 @@
 //! The modes of the page: one for each place where Kubernetes evaluates CEL. A mode is a row of [`ALL`], and a file that makes an
 //! answer of what was typed.
 
+mod authentication;
+mod authorization;
 mod crd;
+mod devices;
 mod documents;
 mod expression;
 mod mutating;
@@ -54,7 +57,16 @@ fn is_some<T, S: Serializer>(given: &Option<T>, serializer: S) -> Result<S::Ok, 
 }
 
 /// Every mode, in the order of the page.
-pub(super) const ALL: &[Mode] = &[crd::MODE, policy::MODE, mutating::MODE, webhook::MODE, expression::MODE];
+pub(super) const ALL: &[Mode] = &[
+    crd::MODE,
+    policy::MODE,
+    mutating::MODE,
+    webhook::MODE,
+    authentication::MODE,
+    authorization::MODE,
+    devices::MODE,
+    expression::MODE,
+];
 
 pub(super) fn named(name: &str) -> Option<&'static Mode> {
     ALL.iter().find(|mode| mode.name == name)

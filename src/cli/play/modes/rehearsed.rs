@@ -165,17 +165,13 @@ impl Given {
 
     /// Whose expression it is, and where it stands.
     fn whose(&self, id: &ExpressionId) -> (String, Option<Place>) {
-        let (of, document) = match &id.origin {
-            Origin::Policy { name } => {
-                (format!("policy {name}"), self.document("ValidatingAdmissionPolicy", name))
-            }
-            Origin::Mutating { name } => {
-                (format!("mutating policy {name}"), self.document("MutatingAdmissionPolicy", name))
-            }
-            Origin::Definition { name, version } => {
-                (format!("{name}, version {version}"), self.document("CustomResourceDefinition", name))
-            }
+        let of = match &id.origin {
+            Origin::Policy { name } => format!("policy {name}"),
+            Origin::Mutating { name } => format!("mutating policy {name}"),
+            Origin::Definition { name, version } => format!("{name}, version {version}"),
+            Origin::Configuration { kind, name } => format!("{kind} {name}"),
         };
+        let document = self.document(id.origin.kind(), id.origin.name());
         (of, document.map(|document| Place::of(document, &id.path)))
     }
 
