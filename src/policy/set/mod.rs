@@ -106,7 +106,7 @@ use crate::vap::{self, Binding, Missed, Policy};
 pub struct PolicySet {
     /// In order of name.
     policies: Vec<BoundPolicy>,
-    index: PolicyIndex,
+    index: Arc<PolicyIndex>,
     mutating: Arc<Mutating>,
     documents: Documents,
     exceptions: Exceptions,
@@ -138,7 +138,7 @@ pub enum LoadErrorKind {
 struct BoundPolicy {
     policy: Arc<Policy>,
     /// In order of name.
-    bindings: Vec<Binding>,
+    bindings: Arc<Vec<Binding>>,
 }
 
 impl PolicySet {
@@ -153,7 +153,7 @@ impl PolicySet {
         let policies: Vec<BoundPolicy> = policies
             .into_iter()
             .map(|policy| BoundPolicy {
-                bindings: by_policy.remove(&*policy.name).unwrap_or_default(),
+                bindings: Arc::new(by_policy.remove(&*policy.name).unwrap_or_default()),
                 policy: Arc::new(policy),
             })
             .collect();
@@ -289,7 +289,7 @@ impl PolicySet {
 }
 
 /// A policy that nothing binds decides nothing.
-fn index_of(policies: &[BoundPolicy]) -> PolicyIndex {
+fn index_of(policies: &[BoundPolicy]) -> Arc<PolicyIndex> {
     let in_force = |bound: &BoundPolicy| !bound.bindings.is_empty();
-    PolicyIndex::of(policies.iter().map(|bound| in_force(bound).then_some(&*bound.policy)))
+    Arc::new(PolicyIndex::of(policies.iter().map(|bound| in_force(bound).then_some(&*bound.policy))))
 }
