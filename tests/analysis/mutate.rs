@@ -2,7 +2,7 @@
 //! see them, and those that make no difference.
 
 use admit_analysis::mutate::{
-    Cases, Fate, Killing, Mutant, Narrowed, Operator, Seed, Settled, Survey, Trial, World, mutants,
+    Cases, Fate, Killing, Mutant, Narrowed, Operator, Seed, Settled, Survey, Tally, Trial, World, mutants,
 };
 use admit_analysis::prove::Solver;
 use admit_policy::suite::crd::CrdSuite;
@@ -71,8 +71,9 @@ fn fates(documents: &[Value], suite: &Value) -> Vec<(Mutant, Fate)> {
     let all = mutants(&documents[0]).expect("changes");
     all.into_iter()
         .map(|mutant| {
-            let (fate, runs) = trial.judge(&mutant, &|| false);
-            assert!(fate == Fate::Refused || runs > 0, "{mutant:?}");
+            let (fate, tally) = trial.judge(&mutant, &|| false);
+            assert!(fate == Fate::Refused || tally.run + tally.apart > 0, "{mutant:?}");
+            assert!(tally.run > 0 || !matches!(fate, Fate::Killed { .. }), "{mutant:?}");
             (mutant, fate)
         })
         .collect()
@@ -339,7 +340,7 @@ fn settled(documents: &[Value], suite: &Value, definitions: &[&Value]) -> Vec<(M
     let read = Suite::decode(suite).expect("a suite");
     let world = World::new(&set, seeds(&read.cases, suite));
     let trial = Trial::new(&documents[0], vec![Cases::World(&world)]);
-    let survey = Survey { trial: &trial, definitions, items: 3 };
+    let survey = Survey { trial: &trial, definitions, items: 3, tries: 1_500 };
     let mut solver = Program::installed().into_iter().next();
     let all = mutants(&documents[0]).expect("changes").into_iter();
     let survivors = all.filter(|mutant| trial.judge(mutant, &|| false).0 == Fate::Survived);
@@ -441,7 +442,7 @@ fn what_a_server_refuses_is_no_change_and_what_is_late_is_not_judged() {
     let world = World::new(&set, seeds(&read.cases, &suite));
     let trial = Trial::new(&documents[0], vec![Cases::World(&world)]);
     let first = &mutants(&documents[0]).expect("changes")[0];
-    assert_eq!(trial.judge(first, &|| true), (Fate::Unfinished, 0));
+    assert_eq!(trial.judge(first, &|| true), (Fate::Unfinished, Tally::default()));
     let other = policy("true");
     let nothing = Trial::new(&other, Vec::new());
     assert_eq!((nothing.case_count(), nothing.judge(first, &|| false).0), (0, Fate::Survived));
