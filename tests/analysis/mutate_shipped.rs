@@ -95,6 +95,12 @@ fn changes_are_judged_as_whole_documents_and_all_cases_would() {
             }
         }
     }
-    let killed = told.iter().filter(|found| **found == "killed").count();
-    assert!(told.len() > 100 && killed * 10 > told.len() * 9, "{killed} of {}", told.len());
+    // Suites that load a definition for its kind alone see little of its rules.
+    let number = |what: &str| told.iter().filter(|found| **found == what).count();
+    assert!(
+        number("killed") > 100 && number("survived") > 5,
+        "{} killed of {}",
+        number("killed"),
+        told.len()
+    );
 }

@@ -98,7 +98,7 @@ pub struct Tally {
 /// // Nobody tests a map with one entry, or two.
 /// assert_eq!(survive, ["object.data.size() < 1", "2", "0"]);
 /// let (_, tally) = trial.judge(&all[0], &|| false);
-/// assert_eq!((tally.run, tally.apart), (2, 0));
+/// assert_eq!((tally.run, tally.apart), (1, 0), "what is denied comes first");
 /// ```
 #[derive(Debug)]
 pub struct Trial<'a> {
