@@ -27,7 +27,7 @@ fn definition() -> Value {
 }
 
 /// A policy of a kind with its binding and the definition of what it is about; `spec` is what it has beside constraints.
-fn documents(kind: &str, spec: Value) -> Vec<Value> {
+fn documents(kind: &str, spec: &Value) -> Vec<Value> {
     let rules = json!({"resourceRules": [
         {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["gauges"]},
     ]});
@@ -102,7 +102,7 @@ fn seen_and_shown(documents: &[Value], seeing: &Value, blind: &Value, field: &st
 fn messages_that_expressions_make_are_changed() {
     let documents = documents(
         "ValidatingAdmissionPolicy",
-        json!({"validations": [{
+        &json!({"validations": [{
             "expression": "object.spec.a < 3",
             "messageExpression": "object.spec.a > 5 ? 'far too much' : 'too much'",
             "message": "no",
@@ -122,7 +122,7 @@ fn messages_that_expressions_make_are_changed() {
 fn audit_annotations_are_changed() {
     let documents = documents(
         "ValidatingAdmissionPolicy",
-        json!({
+        &json!({
             "validations": [{"expression": "object.spec.a < 3", "message": "no"}],
             "auditAnnotations": [{"key": "size", "valueExpression": "object.spec.a > 1 ? 'great' : 'small'"}],
         }),
@@ -137,7 +137,7 @@ fn audit_annotations_are_changed() {
 fn mutations_are_changed() {
     let documents = documents(
         "MutatingAdmissionPolicy",
-        json!({
+        &json!({
             "reinvocationPolicy": "Never",
             "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression":
                 "[JSONPatch{op: 'add', path: '/spec/b', value: object.spec.a > 1 ? 7 : 9}]"}}],
@@ -154,7 +154,7 @@ fn mutations_are_changed() {
 fn what_is_said_is_not_proved() {
     let documents = documents(
         "ValidatingAdmissionPolicy",
-        json!({
+        &json!({
             "variables": [{"name": "a", "expression": "has(object.spec.b) ? 1 : 1"}],
             "validations": [{
                 "expression": "object.spec.a < 3", "messageExpression": "'no: ' + string(variables.a)", "message": "no",
