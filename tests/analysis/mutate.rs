@@ -375,6 +375,25 @@ fn the_case_that_is_shown_sees_the_change() {
     }
 }
 
+/// What tells is beside the last of many cases, and few are tried.
+#[test]
+fn cases_are_looked_for_beside_all_that_there_are() {
+    let documents = [policy("!has(object.spec.l) || object.spec.l.all(x, x.a < 3)"), binding()];
+    let padded =
+        |at: i32| (json!({"pad": (0..20).map(|key| (key * at).to_string()).collect::<Vec<_>>()}), "allow");
+    let mut cases: Vec<(Value, &str)> = (1..20).map(padded).collect();
+    cases.push((json!({"l": [{"a": 1}]}), "allow"));
+    let suite = suite(&cases);
+    let (set, read) = (set(&documents), Suite::decode(&suite).expect("a suite"));
+    let world = World::new(&set, seeds(&read.cases, &suite));
+    let trial = Trial::new(&documents[0], vec![Cases::World(&world)]);
+    let survey = Survey { trial: &trial, definitions: &[], items: 3, tries: 600 };
+    let all = mutants(&documents[0]).expect("changes");
+    let bound = all.iter().find(|mutant| mutant.becomes == "x.a <= 3").expect("one");
+    let settled = survey.settle(bound, None, &|| false).expect("no solver to contradict");
+    assert_eq!(killing(&settled).case["object"]["spec"]["l"], json!([{"a": 3}]));
+}
+
 /// `a` is from 0 to 9, so that 10 is above all of it; the solver knows, and no case can tell.
 #[test]
 fn changes_that_make_no_difference_are_proved() {

@@ -1,15 +1,21 @@
 //! What becomes of changes that no case saw: a case that would have seen it is looked for, beside the cases that there are and
 //! by a solver; or the solver proves that there is none.
 
+use std::collections::VecDeque;
+
 use admit_policy::PolicySet;
 use serde_json::{Map, Value, json};
 
+use super::case::Seed;
 use super::mutant::{Effect, Mutant};
 use super::pair::{Errors, Killing, Pair};
 use super::subject::{alone, subjects, text};
-use super::trial::Trial;
+use super::trial::{Probe, Trial};
 use super::vary::{Hints, variations};
 use crate::prove::{Counterexample, Inquiry, Question, Side, Solver, Unconfirmed, Verdict};
+
+/// Cases that others beside them are made of.
+const MOST_SEEDS: usize = 64;
 
 /// Who looks at survivors.
 #[derive(Debug)]
@@ -140,29 +146,33 @@ impl Survey<'_> {
         is_said.then_some(SAID)
     }
 
-    /// A case beside those that there are.
+    /// A case beside those that there are, of each by turns.
     fn beside(&self, mutant: &Mutant, over: &dyn Fn() -> bool) -> Option<Killing> {
-        let mut tried = 0_usize;
-        for probe in &self.trial.probes {
-            let Some(pair) = Pair::of(probe, self.trial.document, mutant) else { continue };
-            for seed in probe.seeds() {
-                let mut hints = Hints::default();
-                let own = node(mutant);
-                hints.of(&mutant.was, own.as_deref());
-                if let Some(Value::String(whole)) = &mutant.value {
-                    hints.of(whole, own.as_deref());
-                }
-                hints.within(seed.written());
-                for written in variations(seed.written(), &hints) {
-                    tried = tried.saturating_add(1);
-                    if tried > self.tries || over() {
-                        return None;
-                    }
-                    if let Some(found) = pair.told(named(written, mutant), Errors::Passed) {
-                        return Some(found);
-                    }
-                }
+        let pair = |probe| Some((Pair::of(probe, self.trial.document, mutant)?, probe));
+        let pairs: Vec<(Pair<'_>, &Probe<'_>)> = self.trial.probes.iter().filter_map(pair).collect();
+        let seeds = pairs.iter().flat_map(|(pair, probe)| probe.seeds().map(move |seed| (pair, seed)));
+        let own = node(mutant);
+        let beside = |(pair, seed): (_, &Seed)| {
+            let mut hints = Hints::default();
+            hints.of(&mutant.was, own.as_deref());
+            if let Some(Value::String(whole)) = &mutant.value {
+                hints.of(whole, own.as_deref());
             }
+            hints.within(seed.written());
+            (pair, variations(seed.written(), &hints))
+        };
+        let mut open: VecDeque<_> = seeds.take(MOST_SEEDS).map(beside).collect();
+        let mut tried = 0_usize;
+        while let Some((pair, mut variations)) = open.pop_front() {
+            let Some(written) = variations.next() else { continue };
+            tried = tried.saturating_add(1);
+            if tried > self.tries || over() {
+                return None;
+            }
+            if let Some(found) = pair.told(named(written, mutant), Errors::Passed) {
+                return Some(found);
+            }
+            open.push_back((pair, variations));
         }
         None
     }

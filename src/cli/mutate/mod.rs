@@ -32,13 +32,13 @@ use super::{Exit, load};
 #[command(after_help = "\
 Every policy, binding and definition that cases are about is changed, one small thing at a time: a comparison, `&&` and `||`, a \
 negation, a clause or `has()` left out, a number one more or less, `all` and `exists`, an operation, a resource, a demand of a \
-selector or an action left out; of what expressions say or make of objects the same, and that they say or make nothing. A case that is \
-then judged otherwise than it expects has seen the change. Messages that are written as they are do not change. What no case is about \
-is not changed either: `admit test --require-tests` tells of it.
+selector or an action left out. So are expressions that make messages, audit annotations or changes of objects, which are left out \
+as a whole, too. A case that is then judged otherwise than it expects has seen the change. Messages that are written out are not \
+changed. What no case is about is not changed either: `admit test --require-tests` tells of it.
 
 A change that no case sees is shown with a case that would: one beside those that there are, or one that a solver finds (z3 or \
 cvc5, on the PATH). Where the solver proves that the change denies what was denied, and nothing else, it is left out and counted. \
-Of others it is not known, which counts as not seen.
+Of others it is not known, which counts as not seen. A longer --timeout gives each of them more time.
 
 Examples:
   admit mutate policies/                         # everything below a folder
