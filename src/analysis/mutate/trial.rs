@@ -135,7 +135,7 @@ pub(super) struct Asked<'a> {
 #[derive(Debug)]
 pub(super) struct Changed {
     pub(super) set: PolicySet,
-    /// The expression that is another, where nothing else is.
+    /// The expression that is another, where it is evaluated in the same cases as before.
     expression: Option<ExpressionId>,
 }
 
@@ -143,8 +143,12 @@ impl Changed {
     /// None where a server would not store the changed document. The expression alone is compiled, where that is enough.
     pub(super) fn of(set: &PolicySet, document: &Value, mutant: &Mutant) -> Option<Self> {
         let alone = mutant.text(document).and_then(|(id, text)| Some((set.with_expression(&id, text)?, id)));
+        // A rule that compares with what was there before is not evaluated where there is none.
+        let looks_back = |text: Option<&str>| text.is_some_and(|text| text.contains("oldSelf"));
+        let is_everywhere = looks_back(mutant.expression(document))
+            && !looks_back(mutant.value.as_ref().and_then(Value::as_str));
         match alone {
-            Some((set, id)) => Some(Self { set, expression: Some(id) }),
+            Some((set, id)) => Some(Self { set, expression: (!is_everywhere).then_some(id) }),
             None => Some(Self { set: set.with(&mutant.of(document)).ok()?, expression: None }),
         }
     }

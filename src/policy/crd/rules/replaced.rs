@@ -91,7 +91,9 @@ impl RuleTree {
         }
         let mut patterns = PatternSum::default();
         let written = env.compile_among(&rule, own, Modes::NEW, &mut patterns);
-        if written.uses_old_self != placed.compiled.uses_old_self {
+        let (uses_old_self, did) = (written.uses_old_self, placed.compiled.uses_old_self);
+        // Old values are not everywhere, and nobody may ask for one that is not used.
+        if (uses_old_self && !did) || (!uses_old_self && rule.optional_old_self.is_some()) {
             return None;
         }
         placed.compiled = env.compile(&rule, own, Modes::STORED);
