@@ -7,6 +7,8 @@ mod boundaries;
 mod breakages;
 mod costs;
 mod mutate;
+mod mutate_said;
+mod mutate_shipped;
 mod offers;
 mod page;
 mod prove;

@@ -2,7 +2,7 @@
 //! see them, and those that make no difference.
 
 use admit_analysis::mutate::{
-    Cases, Fate, Killing, Mutant, Narrowed, Operator, Seed, Settled, Survey, Trial, World, mutants,
+    Cases, Fate, Killing, Mutant, Narrowed, Operator, Seed, Settled, Survey, Tally, Trial, World, mutants,
 };
 use admit_analysis::prove::Solver;
 use admit_policy::suite::crd::CrdSuite;
@@ -71,8 +71,9 @@ fn fates(documents: &[Value], suite: &Value) -> Vec<(Mutant, Fate)> {
     let all = mutants(&documents[0]).expect("changes");
     all.into_iter()
         .map(|mutant| {
-            let (fate, runs) = trial.judge(&mutant, &|| false);
-            assert!(fate == Fate::Refused || runs > 0, "{mutant:?}");
+            let (fate, tally) = trial.judge(&mutant, &|| false);
+            assert!(fate == Fate::Refused || tally.run + tally.apart > 0, "{mutant:?}");
+            assert!(tally.run > 0 || !matches!(fate, Fate::Killed { .. }), "{mutant:?}");
             (mutant, fate)
         })
         .collect()
@@ -339,7 +340,7 @@ fn settled(documents: &[Value], suite: &Value, definitions: &[&Value]) -> Vec<(M
     let read = Suite::decode(suite).expect("a suite");
     let world = World::new(&set, seeds(&read.cases, suite));
     let trial = Trial::new(&documents[0], vec![Cases::World(&world)]);
-    let survey = Survey { trial: &trial, definitions, items: 3 };
+    let survey = Survey { trial: &trial, definitions, items: 3, tries: 1_500 };
     let mut solver = Program::installed().into_iter().next();
     let all = mutants(&documents[0]).expect("changes").into_iter();
     let survivors = all.filter(|mutant| trial.judge(mutant, &|| false).0 == Fate::Survived);
@@ -372,6 +373,25 @@ fn the_case_that_is_shown_sees_the_change() {
         let left: Vec<_> = after.iter().filter(|(_, fate)| *fate == Fate::Survived).collect();
         assert!(left.is_empty(), "{left:?}");
     }
+}
+
+/// What tells is beside the last of many cases, and few are tried.
+#[test]
+fn cases_are_looked_for_beside_all_that_there_are() {
+    let documents = [policy("!has(object.spec.l) || object.spec.l.all(x, x.a < 3)"), binding()];
+    let padded =
+        |at: i32| (json!({"pad": (0..20).map(|key| (key * at).to_string()).collect::<Vec<_>>()}), "allow");
+    let mut cases: Vec<(Value, &str)> = (1..20).map(padded).collect();
+    cases.push((json!({"l": [{"a": 1}]}), "allow"));
+    let suite = suite(&cases);
+    let (set, read) = (set(&documents), Suite::decode(&suite).expect("a suite"));
+    let world = World::new(&set, seeds(&read.cases, &suite));
+    let trial = Trial::new(&documents[0], vec![Cases::World(&world)]);
+    let survey = Survey { trial: &trial, definitions: &[], items: 3, tries: 600 };
+    let all = mutants(&documents[0]).expect("changes");
+    let bound = all.iter().find(|mutant| mutant.becomes == "x.a <= 3").expect("one");
+    let settled = survey.settle(bound, None, &|| false).expect("no solver to contradict");
+    assert_eq!(killing(&settled).case["object"]["spec"]["l"], json!([{"a": 3}]));
 }
 
 /// `a` is from 0 to 9, so that 10 is above all of it; the solver knows, and no case can tell.
@@ -441,7 +461,7 @@ fn what_a_server_refuses_is_no_change_and_what_is_late_is_not_judged() {
     let world = World::new(&set, seeds(&read.cases, &suite));
     let trial = Trial::new(&documents[0], vec![Cases::World(&world)]);
     let first = &mutants(&documents[0]).expect("changes")[0];
-    assert_eq!(trial.judge(first, &|| true), (Fate::Unfinished, 0));
+    assert_eq!(trial.judge(first, &|| true), (Fate::Unfinished, Tally::default()));
     let other = policy("true");
     let nothing = Trial::new(&other, Vec::new());
     assert_eq!((nothing.case_count(), nothing.judge(first, &|| false).0), (0, Fate::Survived));

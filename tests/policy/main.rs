@@ -21,6 +21,7 @@ mod manifest;
 mod matching;
 mod recording;
 mod registration;
+mod replacing;
 mod review;
 mod schemas;
 mod server_config;

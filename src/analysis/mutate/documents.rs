@@ -1,13 +1,13 @@
 //! The changes to one document: of a policy its expressions and what it matches, of a binding what it matches and does, of a
-//! definition the rules of the versions that are served.
+//! definition the rules of the versions that are served; and of all of them what expressions say.
 
 use admit_cel::{Env, Mode};
 use admit_policy::release;
 use serde_json::Value;
 
-use super::expression;
+use super::expression::{self, Purpose};
 use super::matching;
-use super::mutant::{Mutant, Place};
+use super::mutant::{Effect, Mutant, Place};
 
 /// Why there are no changes of a document.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -31,8 +31,8 @@ pub enum MutateError {
 /// Bytes of all changed expressions of a document.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Every change of a ValidatingAdmissionPolicy, a ValidatingAdmissionPolicyBinding or a CustomResourceDefinition, in the order
-/// of the document; none of other documents. What messages say is no part of it.
+/// Every change of a policy, a binding of one or a CustomResourceDefinition, in the order of the document; none of other
+/// documents. Messages that are written as they are do not change, those that expressions make do.
 ///
 /// ```
 /// use admit_analysis::mutate::{Operator, mutants};
@@ -75,54 +75,113 @@ pub fn mutants(document: &Value) -> Result<Vec<Mutant>, MutateError> {
     match document.get("kind").and_then(Value::as_str).unwrap_or_default() {
         "ValidatingAdmissionPolicy" => {
             made.extend(of_expressions(&of_policy(document))?);
+            made.extend(unsaid(document));
             made.extend(matching::of_policy(document));
         }
-        "ValidatingAdmissionPolicyBinding" => made.extend(matching::of_binding(document)),
-        "CustomResourceDefinition" => made.extend(of_expressions(&of_definition(document))?),
+        "MutatingAdmissionPolicy" => {
+            made.extend(of_expressions(&of_mutations(document))?);
+            made.extend(matching::of_policy(document));
+        }
+        "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => {
+            made.extend(matching::of_binding(document));
+        }
+        "CustomResourceDefinition" => {
+            let rules = of_definition(document);
+            made.extend(of_expressions(&rules)?);
+            made.extend(messages(&rules).map(Place::unsaid));
+        }
         _ => {}
     }
     Ok(made)
 }
 
-/// An expression, and whether its value is the verdict.
-type Rule<'d> = (Place<'d>, bool);
+/// An empty list of a type that a server takes there.
+const NO_OPERATIONS: &str = "[JSONPatch{}].filter(patch, false)";
 
-fn of_policy(document: &Value) -> Vec<Rule<'_>> {
-    let root = Place::root(document);
-    let lists = [("matchConditions", true), ("variables", false), ("validations", true)];
-    let each = |(list, decides)| {
-        let items = root.descend(&["spec", list]).map(|list| list.parts()).unwrap_or_default();
-        items.into_iter().filter_map(move |item| Some((item.child("expression")?, decides)))
-    };
-    lists.into_iter().flat_map(each).collect()
+/// An expression.
+struct Rule<'d> {
+    place: Place<'d>,
+    purpose: Purpose,
+    effect: Effect,
 }
 
-/// The rules of all schemas of the versions that are served, from the top down.
+/// What is in the items of a list of the specification.
+fn items<'d>(document: &'d Value, list: &str) -> Vec<Place<'d>> {
+    Place::root(document).descend(&["spec", list]).map(|list| list.parts()).unwrap_or_default()
+}
+
+fn rules<'d>(
+    items: Vec<Place<'d>>,
+    way: &'static [&'static str],
+    purpose: Purpose,
+    effect: Effect,
+) -> impl Iterator<Item = Rule<'d>> {
+    items.into_iter().filter_map(move |item| Some(Rule { place: item.descend(way)?, purpose, effect }))
+}
+
+fn of_policy(document: &Value) -> Vec<Rule<'_>> {
+    let of = |list, way, purpose, effect| rules(items(document, list), way, purpose, effect);
+    of("matchConditions", &["expression"], Purpose::Rule, Effect::Verdict)
+        .chain(of("variables", &["expression"], Purpose::Value, Effect::Verdict))
+        .chain(of("validations", &["expression"], Purpose::Rule, Effect::Verdict))
+        .chain(of("validations", &["messageExpression"], Purpose::Value, Effect::Said))
+        .chain(of("auditAnnotations", &["valueExpression"], Purpose::Value, Effect::Said))
+        .collect()
+}
+
+fn of_mutations(document: &Value) -> Vec<Rule<'_>> {
+    let of = |list, way, purpose| rules(items(document, list), way, purpose, Effect::Object);
+    of("matchConditions", &["expression"], Purpose::Rule)
+        .chain(of("variables", &["expression"], Purpose::Value))
+        .chain(of("mutations", &["applyConfiguration", "expression"], Purpose::Mutation("Object{}")))
+        .chain(of("mutations", &["jsonPatch", "expression"], Purpose::Mutation(NO_OPERATIONS)))
+        .collect()
+}
+
+/// A policy without what its expressions say.
+fn unsaid(document: &Value) -> Vec<Mutant> {
+    let messages =
+        items(document, "validations").into_iter().filter_map(|item| item.child("messageExpression"));
+    let mut made: Vec<Mutant> = messages.map(|message| message.unsaid()).collect();
+    let annotations = items(document, "auditAnnotations");
+    // A policy needs some of either.
+    if annotations.len() > 1 || !items(document, "validations").is_empty() {
+        made.extend(annotations.iter().map(Place::unsaid));
+    }
+    made
+}
+
+fn messages<'r, 'd>(rules: &'r [Rule<'d>]) -> impl Iterator<Item = &'r Place<'d>> {
+    rules.iter().filter(|rule| rule.effect == Effect::Said).map(|rule| &rule.place)
+}
+
+/// The rules of all schemas of the versions that are served, from the top down, each with what it says.
 fn of_definition(document: &Value) -> Vec<Rule<'_>> {
-    let root = Place::root(document);
-    let versions = root.descend(&["spec", "versions"]).map(|list| list.parts()).unwrap_or_default();
-    let served =
-        versions.into_iter().filter(|version| version.value.get("served") == Some(&Value::Bool(true)));
+    let served = items(document, "versions")
+        .into_iter()
+        .filter(|version| version.value.get("served") == Some(&Value::Bool(true)));
     let mut open: Vec<Place<'_>> =
         served.filter_map(|version| version.descend(&["schema", "openAPIV3Schema"])).collect();
     open.reverse();
-    let mut rules = Vec::new();
+    let mut found = Vec::new();
     while let Some(schema) = open.pop() {
-        let own = schema.child("x-kubernetes-validations").map(|list| list.parts()).unwrap_or_default();
-        rules.extend(own.into_iter().filter_map(|rule| Some((rule.child("rule")?, true))));
+        for own in schema.child("x-kubernetes-validations").map(|list| list.parts()).unwrap_or_default() {
+            found.extend(rules(vec![own.clone()], &["rule"], Purpose::Rule, Effect::Verdict));
+            found.extend(rules(vec![own], &["messageExpression"], Purpose::Value, Effect::Said));
+        }
         let mut below: Vec<Place<'_>> =
             schema.child("properties").map(|properties| properties.parts()).unwrap_or_default();
         below.extend(["items", "additionalProperties"].into_iter().filter_map(|name| schema.child(name)));
         below.reverse();
         open.extend(below);
     }
-    rules
+    found
 }
 
 fn of_expressions(rules: &[Rule<'_>]) -> Result<Vec<Mutant>, MutateError> {
     let env = Env::of_release(release::followed(), Mode::Stored);
     let (mut made, mut bytes) = (Vec::new(), 0_usize);
-    for (place, decides) in rules {
+    for Rule { place, purpose, effect } in rules {
         let Some(text) = place.value.as_str() else { continue };
         // Only the tree is of interest: whoever compiles the document checks it.
         let parsed = env.compile_unchecked(text).map_err(|error| MutateError::Expression {
@@ -135,7 +194,7 @@ fn of_expressions(rules: &[Rule<'_>]) -> Result<Vec<Mutant>, MutateError> {
         if bytes > MOST_BYTES {
             return Err(MutateError::TooLarge { field: place.field.clone() });
         }
-        let changes = expression::changes(parsed.ast(), text, *decides);
+        let changes = expression::changes(parsed.ast(), text, *purpose);
         made.extend(changes.into_iter().map(|changed| Mutant {
             operator: changed.operator,
             field: place.field.clone(),
@@ -144,6 +203,7 @@ fn of_expressions(rules: &[Rule<'_>]) -> Result<Vec<Mutant>, MutateError> {
             becomes: changed.becomes,
             pointer: place.pointer.clone(),
             value: Some(Value::String(changed.whole)),
+            effect: *effect,
         }));
     }
     Ok(made)

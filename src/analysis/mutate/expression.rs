@@ -27,12 +27,26 @@ struct Site {
     is_clause: bool,
 }
 
-/// Every change of an expression; `decides` says that the expression is a rule, whose value is true or false.
-pub(super) fn changes(ast: &Ast, text: &str, decides: bool) -> Vec<Changed> {
+/// What the value of an expression is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Purpose {
+    /// It is true or false, and decides.
+    Rule,
+    /// Others use it.
+    Value,
+    /// It changes objects, and this one would not.
+    Mutation(&'static str),
+}
+
+/// Every change of an expression.
+pub(super) fn changes(ast: &Ast, text: &str, purpose: Purpose) -> Vec<Changed> {
     let mut made = Made { ast, text, seen: HashSet::from([ast.to_string()]), changed: Vec::new() };
-    if decides {
-        made.whole_rule();
+    match purpose {
+        Purpose::Rule => made.whole_rule(),
+        Purpose::Value => {}
+        Purpose::Mutation(nothing) => made.nothing_instead(nothing),
     }
+    let decides = purpose == Purpose::Rule;
     let mut open = vec![Site { id: ast.root(), decides, is_clause: decides }];
     while let Some(site) = open.pop() {
         made.of(site);
@@ -194,6 +208,17 @@ impl Made<'_> {
             whole: rewritten.whole,
         };
         self.keep(changed);
+    }
+
+    fn nothing_instead(&mut self, nothing: &str) {
+        let root = self.ast.root();
+        self.keep(Changed {
+            operator: Operator::Clause,
+            span: self.ast.span(root),
+            was: self.shown(root),
+            becomes: nothing.to_owned(),
+            whole: nothing.to_owned(),
+        });
     }
 
     fn drop_part(&mut self, of: ExprId, dropped: ExprId, kept: ExprId) {

@@ -18,9 +18,12 @@
 //! | `expression` | the changes to one expression |
 //! | `matching` | the changes to what is matched |
 //! | `documents` | the changes to one document |
+//! | `world` | how far cases come before what is changed has its say |
 //! | `trial` | what cases say of a change |
 //! | `case` | a test case as it is written |
 //! | `vary` | cases a little beside those that there are |
+//! | `pair` | what one case comes to, as the rules are and with a change |
+//! | `subject` | what a question about a change is about |
 //! | `survey` | what becomes of changes that no case saw |
 
 mod case;
@@ -28,12 +31,17 @@ mod documents;
 mod expression;
 mod matching;
 mod mutant;
+mod pair;
+mod subject;
 mod survey;
 mod trial;
 mod vary;
+mod world;
 
 pub use case::Seed;
 pub use documents::{MutateError, mutants};
 pub use mutant::{Mutant, Operator};
-pub use survey::{Killing, Settled, Survey};
-pub use trial::{Cases, Fate, Narrowed, Trial, World};
+pub use pair::Killing;
+pub use survey::{Settled, Survey};
+pub use trial::{Cases, Fate, Narrowed, Tally, Trial};
+pub use world::World;

@@ -1,6 +1,7 @@
 //! What a change is, and how it is made to a document.
 
 use admit_cel::Span;
+use admit_policy::{ExpressionId, Origin};
 use serde_json::Value;
 
 /// What kind of change it is.
@@ -12,7 +13,7 @@ pub enum Operator {
     Logic,
     /// A negation more or less.
     Negation,
-    /// A part of a chain, a branch of a condition, or a whole rule left out.
+    /// A part of a chain, a branch of a condition, or a whole rule or mutation left out.
     Clause,
     /// `true` for `has()`.
     Presence,
@@ -28,11 +29,13 @@ pub enum Operator {
     Selector,
     /// A validation action left out, or a weaker one.
     Action,
+    /// A message that an expression makes, or an audit annotation, left out.
+    Message,
 }
 
 impl Operator {
     /// Every kind, in the order in which they are told.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Comparison,
         Self::Logic,
         Self::Negation,
@@ -44,6 +47,7 @@ impl Operator {
         Self::Resource,
         Self::Selector,
         Self::Action,
+        Self::Message,
     ];
 
     /// Its name: `comparison`.
@@ -68,8 +72,20 @@ impl Operator {
             Self::Resource => "resource",
             Self::Selector => "selector",
             Self::Action => "action",
+            Self::Message => "message",
         }
     }
+}
+
+/// What a change makes a difference to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Effect {
+    /// Whether requests are denied.
+    Verdict,
+    /// What is said: messages, audit annotations.
+    Said,
+    /// What becomes of objects.
+    Object,
 }
 
 /// One small change of a document. [`mutants`](super::mutants) has an example.
@@ -89,6 +105,7 @@ pub struct Mutant {
     pub(super) pointer: String,
     /// What stands there then; none where it is left out.
     pub(super) value: Option<Value>,
+    pub(super) effect: Effect,
 }
 
 impl Mutant {
@@ -111,6 +128,30 @@ impl Mutant {
     #[must_use]
     pub fn expression<'d>(&self, document: &'d Value) -> Option<&'d str> {
         self.span.and_then(|_| document.pointer(&self.pointer)).and_then(Value::as_str)
+    }
+
+    /// The expression that becomes another text; none where the change is of another kind.
+    pub(super) fn text(&self, document: &Value) -> Option<(ExpressionId, &str)> {
+        self.span?;
+        let text = self.value.as_ref()?.as_str()?;
+        let of = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).map(ToOwned::to_owned);
+        let name = of("/metadata/name")?;
+        let origin = match document.get("kind").and_then(Value::as_str)? {
+            "ValidatingAdmissionPolicy" => Origin::Policy { name },
+            "MutatingAdmissionPolicy" => Origin::Mutating { name },
+            "CustomResourceDefinition" => {
+                let at = self.pointer.strip_prefix("/spec/versions/")?.split('/').next()?;
+                Origin::Definition { name, version: of(&format!("/spec/versions/{at}/name"))? }
+            }
+            _ => return None,
+        };
+        Some((ExpressionId { origin, path: self.field.clone() }, text))
+    }
+
+    /// Whether it makes no difference to requests of which a policy that validates says nothing.
+    pub(super) fn is_within_policy(&self) -> bool {
+        const LISTS: [&str; 3] = ["/spec/variables/", "/spec/validations/", "/spec/auditAnnotations/"];
+        LISTS.iter().any(|list| self.pointer.starts_with(list))
     }
 
     /// Whether an expression is changed, and not what is matched.
@@ -179,6 +220,11 @@ impl<'d> Place<'d> {
         format!("{}/{}", self.pointer, key.replace('~', "~0").replace('/', "~1"))
     }
 
+    /// The change that leaves out what is said.
+    pub(super) fn unsaid(&self) -> Mutant {
+        Mutant { effect: Effect::Said, ..self.dropped(Operator::Message) }
+    }
+
     /// The change that leaves it out.
     pub(super) fn dropped(&self, operator: Operator) -> Mutant {
         self.changed(operator, None)
@@ -199,6 +245,7 @@ impl<'d> Place<'d> {
             becomes: value.as_ref().map(shown).unwrap_or_default(),
             pointer: self.pointer.clone(),
             value,
+            effect: Effect::Verdict,
         }
     }
 }

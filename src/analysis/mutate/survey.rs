@@ -1,18 +1,21 @@
 //! What becomes of changes that no case saw: a case that would have seen it is looked for, beside the cases that there are and
 //! by a solver; or the solver proves that there is none.
 
+use std::collections::VecDeque;
+
 use admit_policy::PolicySet;
-use admit_policy::suite::{self, CaseResult, Outcome};
 use serde_json::{Map, Value, json};
 
-use super::case;
-use super::mutant::Mutant;
+use super::case::Seed;
+use super::mutant::{Effect, Mutant};
+use super::pair::{Errors, Killing, Pair};
+use super::subject::{alone, subjects, text};
 use super::trial::{Probe, Trial};
 use super::vary::{Hints, variations};
-use crate::prove::{Counterexample, Inquiry, Question, Side, Solver, Subject, Unconfirmed, Verdict};
+use crate::prove::{Counterexample, Inquiry, Question, Side, Solver, Unconfirmed, Verdict};
 
-/// Cases beside those that there are that are tried for one change.
-const MOST_TRIED: usize = 1_500;
+/// Cases that others beside them are made of.
+const MOST_SEEDS: usize = 64;
 
 /// Who looks at survivors.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ pub struct Survey<'a> {
     pub definitions: &'a [&'a Value],
     /// Items of lists that are thought of, where no fewer are declared.
     pub items: usize,
+    /// Cases beside those that there are that are tried for one change, before a solver is asked.
+    pub tries: usize,
 }
 
 /// What is known of a change that no case saw.
@@ -36,30 +41,11 @@ pub enum Settled {
     Undecided(Vec<String>),
 }
 
-/// A case that passes as the rules are, and fails with the change.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Killing {
-    /// As it is written in a suite.
-    pub case: Value,
-    /// What comes of it as the rules are.
-    pub outcome: Outcome,
-    /// What comes of it with the change.
-    pub changed: Outcome,
-    /// What is said with the change, if anything.
-    pub message: String,
-}
-
-/// What both sets say of requests.
-struct Pair<'s> {
-    set: &'s PolicySet,
-    other: PolicySet,
-}
-
-/// Whether a rule that fails is a verdict to expect: where nothing else tells.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Errors {
-    Told,
-    Passed,
+/// What comes of a question to the solver.
+enum Proved {
+    Known(Settled),
+    /// There is an object that tells, which is no request of the suites.
+    Refuted(String),
 }
 
 impl Survey<'_> {
@@ -99,7 +85,7 @@ impl Survey<'_> {
     /// let all = mutants(&documents[0].value).unwrap();
     /// assert_eq!(all[0].becomes, "true");
     /// assert_eq!(trial.judge(&all[0], &|| false).0, Fate::Survived);
-    /// let survey = Survey { trial: &trial, definitions: &[], items: 3 };
+    /// let survey = Survey { trial: &trial, definitions: &[], items: 3, tries: 100 };
     /// let Ok(Settled::Killable(killing)) = survey.settle(&all[0], None, &|| false) else { panic!() };
     /// assert_eq!(killing.case["object"]["metadata"]["name"], "a");
     /// assert_eq!(killing.case["expect"], json!({"outcome": "deny", "message": "not a", "field": "spec.validations[0]"}));
@@ -114,53 +100,79 @@ impl Survey<'_> {
         solver: Option<&mut dyn Solver>,
         over: &dyn Fn() -> bool,
     ) -> Result<Settled, Unconfirmed> {
-        let changed = mutant.of(self.trial.document);
-        if let Some(found) = self.beside(mutant, &changed, over) {
+        if let Some(found) = self.beside(mutant, over) {
             return Ok(Settled::Killable(Box::new(found)));
         }
-        if !mutant.is_of_expression() {
-            let why = "no request beside those of the cases tells; what is matched is not proved";
-            return Ok(Settled::Undecided(vec![why.to_owned()]));
+        if let Some(why) = self.unproved(mutant) {
+            return Ok(Settled::Undecided(vec![format!(
+                "no request beside those of the cases tells; {why}"
+            )]));
         }
-        let (mut solver, mut own) = (solver, None);
-        // Other rules deny what they deny beside either: what is the same without them is the same, and sooner known.
+        let changed = mutant.of(self.trial.document);
+        let mut solver = solver;
+        // Other rules deny what they deny beside either: what is the same without them is the same, and sooner known; and what is not
+        // followed of the rule itself is not followed of all of them.
         if let (Some(left), Some(right)) = (alone(self.trial.document, mutant), alone(&changed, mutant)) {
             let solver = solver.as_mut().map(|solver| &mut **solver as &mut dyn Solver);
             match self.proved((&left, &right), (mutant, &changed), solver, over)? {
-                // What is not followed of the rule itself is what its author wants to know.
-                Settled::Undecided(why) => own = Some(Settled::Undecided(why)),
-                known => return Ok(known),
+                Proved::Refuted(_) => {}
+                Proved::Known(settled) => return Ok(settled),
             }
         }
-        match self.proved((self.trial.document, &changed), (mutant, &changed), solver, over)? {
-            Settled::Undecided(why) => Ok(own.unwrap_or(Settled::Undecided(why))),
-            known => Ok(known),
-        }
+        Ok(match self.proved((self.trial.document, &changed), (mutant, &changed), solver, over)? {
+            Proved::Known(settled) => settled,
+            Proved::Refuted(why) => Settled::Undecided(vec![why]),
+        })
     }
 
-    /// A case beside those that there are.
-    fn beside(&self, mutant: &Mutant, changed: &Value, over: &dyn Fn() -> bool) -> Option<Killing> {
-        let mut tried = 0_usize;
-        for probe in &self.trial.probes {
-            let Some(pair) = Pair::of(probe, changed) else { continue };
-            for seed in probe.seeds() {
-                let mut hints = Hints::default();
-                let own = node(mutant);
-                hints.of(&mutant.was, own.as_deref());
-                if let Some(Value::String(whole)) = &mutant.value {
-                    hints.of(whole, own.as_deref());
-                }
-                hints.within(seed.written());
-                for written in variations(seed.written(), &hints) {
-                    tried = tried.saturating_add(1);
-                    if tried > MOST_TRIED || over() {
-                        return None;
-                    }
-                    if let Some(found) = pair.told(named(written, mutant), Errors::Passed) {
-                        return Some(found);
-                    }
-                }
+    /// Why nobody proves that the change makes no difference.
+    fn unproved(&self, mutant: &Mutant) -> Option<&'static str> {
+        const SAID: &str = "what is said is not proved";
+        match mutant.effect {
+            Effect::Said => return Some(SAID),
+            Effect::Object => return Some("what becomes of objects is not proved"),
+            Effect::Verdict if !mutant.is_of_expression() => return Some("what is matched is not proved"),
+            Effect::Verdict => {}
+        }
+        // Whether a request is denied is proved, and not what for.
+        let document = self.trial.document;
+        let says = |list: &str, key: &str| {
+            let items = document.pointer(list).and_then(Value::as_array).into_iter().flatten();
+            items.filter_map(|item| item.get(key)?.as_str()).any(|text| text.contains("variables"))
+        };
+        let is_said = mutant.pointer.starts_with("/spec/variables/")
+            && (says("/spec/validations", "messageExpression")
+                || says("/spec/auditAnnotations", "valueExpression"));
+        is_said.then_some(SAID)
+    }
+
+    /// A case beside those that there are, of each by turns.
+    fn beside(&self, mutant: &Mutant, over: &dyn Fn() -> bool) -> Option<Killing> {
+        let pair = |probe| Some((Pair::of(probe, self.trial.document, mutant)?, probe));
+        let pairs: Vec<(Pair<'_>, &Probe<'_>)> = self.trial.probes.iter().filter_map(pair).collect();
+        let seeds = pairs.iter().flat_map(|(pair, probe)| probe.seeds().map(move |seed| (pair, seed)));
+        let own = node(mutant);
+        let beside = |(pair, seed): (_, &Seed)| {
+            let mut hints = Hints::default();
+            hints.of(&mutant.was, own.as_deref());
+            if let Some(Value::String(whole)) = &mutant.value {
+                hints.of(whole, own.as_deref());
             }
+            hints.within(seed.written());
+            (pair, variations(seed.written(), &hints))
+        };
+        let mut open: VecDeque<_> = seeds.take(MOST_SEEDS).map(beside).collect();
+        let mut tried = 0_usize;
+        while let Some((pair, mut variations)) = open.pop_front() {
+            let Some(written) = variations.next() else { continue };
+            tried = tried.saturating_add(1);
+            if tried > self.tries || over() {
+                return None;
+            }
+            if let Some(found) = pair.told(named(written, mutant), Errors::Passed) {
+                return Some(found);
+            }
+            open.push_back((pair, variations));
         }
         None
     }
@@ -171,10 +183,10 @@ impl Survey<'_> {
         (mutant, changed): (&Mutant, &Value),
         mut solver: Option<&mut dyn Solver>,
         over: &dyn Fn() -> bool,
-    ) -> Result<Settled, Unconfirmed> {
+    ) -> Result<Proved, Unconfirmed> {
         let subjects = match subjects(self.trial.document, mutant, self.definitions) {
             Ok(subjects) => subjects,
-            Err(why) => return Ok(Settled::Undecided(vec![why])),
+            Err(why) => return Ok(Proved::Known(Settled::Undecided(vec![why]))),
         };
         let mut open = Vec::new();
         for subject in &subjects {
@@ -205,11 +217,13 @@ impl Survey<'_> {
                 }
                 Verdict::Undecided(undecided) => open.extend(undecided.into_iter().map(|one| one.what)),
                 Verdict::Refuted(found) => match self.as_case(&found, mutant, changed) {
-                    Some(killing) => return Ok(Settled::Killable(Box::new(killing))),
-                    None => open.push(format!(
-                        "{} tells, and not as a request of these suites: what is bound differs, or a server refuses it",
-                        found.object
-                    )),
+                    Some(killing) => return Ok(Proved::Known(Settled::Killable(Box::new(killing)))),
+                    None => {
+                        return Ok(Proved::Refuted(format!(
+                            "{} tells, and not as a request of these suites: what is bound differs, or a server refuses it",
+                            found.object
+                        )));
+                    }
                 },
             }
         }
@@ -220,7 +234,7 @@ impl Survey<'_> {
             }
         }
         let open = told;
-        Ok(if open.is_empty() { Settled::Equivalent } else { Settled::Undecided(open) })
+        Ok(Proved::Known(if open.is_empty() { Settled::Equivalent } else { Settled::Undecided(open) }))
     }
 
     /// The request that a solver found, in the surroundings of a case that there is.
@@ -240,7 +254,7 @@ impl Survey<'_> {
             named(Value::Object(map), mutant)
         };
         for probe in &self.trial.probes {
-            if let Some(pair) = Pair::of(probe, changed) {
+            if let Some(pair) = Pair::of(probe, self.trial.document, mutant) {
                 let found = probe.seeds().find_map(|seed| pair.told(written(seed.written()), Errors::Told));
                 if found.is_some() {
                     return found;
@@ -252,85 +266,7 @@ impl Survey<'_> {
             builder.add(document).ok().map(|_| builder.finish())
         };
         let (set, other) = (alone(self.trial.document)?, alone(changed)?);
-        Pair { set: &set, other }.told(written(&json!({})), Errors::Told)
-    }
-}
-
-impl<'s> Pair<'s> {
-    fn of(probe: &'s Probe<'_>, changed: &Value) -> Option<Self> {
-        let set = probe.set()?;
-        Some(Self { set, other: set.with(changed).ok()? })
-    }
-
-    /// The case with what is expected of it, if it passes as the rules are and fails with the change.
-    fn told(&self, mut written: Value, errors: Errors) -> Option<Killing> {
-        let builtins = case::builtins(self.set);
-        let asked = case::read(&written, &json!("allow"), builtins)?;
-        let (before, after) = (suite::run(&asked, self.set), suite::run(&asked, &self.other));
-        let is_verdict = |result: &CaseResult| {
-            !result.refused && (errors == Errors::Told || result.outcome != Outcome::Error)
-        };
-        if !is_verdict(&before) || same(&before, &after) {
-            return None;
-        }
-        let mut expect = Map::from_iter([("outcome".to_owned(), json!(before.outcome.as_str()))]);
-        for (key, value) in [("message", &before.message), ("field", &before.field)] {
-            if !value.is_empty() {
-                expect.insert(key.to_owned(), json!(value));
-            }
-        }
-        let expect = Value::Object(expect);
-        let expecting = case::read(&written, &expect, builtins)?;
-        let holds =
-            suite::run(&expecting, self.set).passed() && !suite::run(&expecting, &self.other).passed();
-        if !holds {
-            return None;
-        }
-        written.as_object_mut()?.insert("expect".to_owned(), expect);
-        Some(Killing {
-            case: written,
-            outcome: before.outcome,
-            changed: after.outcome,
-            message: after.message,
-        })
-    }
-}
-
-/// The document with the rule that is changed and no other; none where it is no rule of its own.
-fn alone(document: &Value, mutant: &Mutant) -> Option<Value> {
-    const OF_SCHEMAS: &str = "/x-kubernetes-validations";
-    const OF_POLICIES: &str = "/spec/validations";
-    let (list, number) = match mutant.pointer.split_once(OF_POLICIES) {
-        Some(("", below)) => (OF_POLICIES.to_owned(), below),
-        _ => {
-            let (above, below) = mutant.pointer.rsplit_once(OF_SCHEMAS)?;
-            (format!("{above}{OF_SCHEMAS}"), below)
-        }
-    };
-    let at: usize = number.split('/').nth(1)?.parse().ok()?;
-    let rule = document.pointer(&list)?.get(at)?.clone();
-    let mut document = document.clone();
-    strip(&mut document);
-    // The list may be gone with all others: it is put where it was.
-    let (parent, name) = list.rsplit_once('/')?;
-    document.pointer_mut(parent)?.as_object_mut()?.insert(name.to_owned(), Value::Array(vec![rule]));
-    Some(document)
-}
-
-/// Takes the rules out of all schemas.
-fn strip(document: &mut Value) {
-    let mut open = vec![document];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::Object(map) => {
-                if map.get("x-kubernetes-validations").is_some_and(Value::is_array) {
-                    map.shift_remove("x-kubernetes-validations");
-                }
-                open.extend(map.values_mut());
-            }
-            Value::Array(items) => open.extend(items),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
+        Pair::new(&set, other).told(written(&json!({})), Errors::Told)
     }
 }
 
@@ -344,13 +280,6 @@ fn node(mutant: &Mutant) -> Option<Vec<String>> {
         _ => None,
     });
     names.collect()
-}
-
-fn same(a: &CaseResult, b: &CaseResult) -> bool {
-    let told = |result: &CaseResult| {
-        (result.outcome, result.message.clone(), result.field.clone(), result.policy.clone())
-    };
-    told(a) == told(b)
 }
 
 /// The case under a name that says what it is there for.
@@ -373,60 +302,4 @@ fn named(mut written: Value, mutant: &Mutant) -> Value {
         map.shift_insert(0, "name".to_owned(), json!(name));
     }
     written
-}
-
-fn text<'d>(document: &'d Value, pointer: &str) -> &'d str {
-    document.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// The kinds that the rule is about: that of its definition, or all that the constraints of a policy name.
-fn subjects(document: &Value, mutant: &Mutant, definitions: &[&Value]) -> Result<Vec<Subject>, String> {
-    let told = |error: crate::prove::SideError| error.to_string();
-    if text(document, "/kind") == "CustomResourceDefinition" {
-        let version = mutant.pointer.split('/').nth(3).unwrap_or_default();
-        let name = text(document, &format!("/spec/versions/{version}/name"));
-        return Ok(vec![Subject::new(document, Some(name)).map_err(told)?]);
-    }
-    let rules = document.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
-    let mut found = Vec::new();
-    for rule in rules.into_iter().flatten() {
-        for (group, resource) in pairs(rule) {
-            let plural = resource.split('/').next().unwrap_or_default();
-            let is_it = |definition: &&&Value| {
-                text(definition, "/spec/group") == group && text(definition, "/spec/names/plural") == plural
-            };
-            let Some(definition) = definitions.iter().find(is_it) else {
-                let group = if group.is_empty() { String::new() } else { format!(".{group}") };
-                return Err(format!(
-                    "no definition of {plural}{group}: --definitions names files that have it"
-                ));
-            };
-            let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-            let served =
-                versions.into_iter().flatten().filter(|version| version.get("served") == Some(&json!(true)));
-            for version in served.filter_map(|version| version.get("name").and_then(Value::as_str)) {
-                found.push(Subject::new(definition, Some(version)).map_err(told)?);
-            }
-        }
-    }
-    if found.is_empty() { Err("the policy matches no kind".to_owned()) } else { Ok(found) }
-}
-
-/// Group and resource of everything that a rule names, each once.
-fn pairs(rule: &Value) -> Vec<(&str, &str)> {
-    let list = |name: &str| {
-        let items = rule.get(name).and_then(Value::as_array);
-        items.into_iter().flatten().filter_map(Value::as_str)
-    };
-    let mut pairs: Vec<(&str, &str)> = Vec::new();
-    for group in list("apiGroups") {
-        for resource in list("resources") {
-            let plural = resource.split('/').next().unwrap_or_default();
-            if !pairs.iter().any(|(known, other)| *known == group && other.split('/').next() == Some(plural))
-            {
-                pairs.push((group, resource));
-            }
-        }
-    }
-    pairs
 }

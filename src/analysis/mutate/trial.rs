@@ -3,29 +3,13 @@
 use std::sync::Arc;
 
 use admit_policy::suite::crd::{self, CrdCase, Variant};
-use admit_policy::suite::{self, Case, Reached};
-use admit_policy::{Decision, GroupVersionKind, PolicySet};
+use admit_policy::suite::{self, Outcome, Reached};
+use admit_policy::{Decision, ExpressionId, PolicySet};
 use serde_json::Value;
 
 use super::case::Seed;
 use super::mutant::Mutant;
-
-/// A set of policies and the cases that are judged by it, each as far as it comes before policies are asked.
-///
-/// [`Trial`] has an example.
-#[derive(Debug)]
-pub struct World<'a> {
-    set: &'a PolicySet,
-    cases: Vec<Entry<'a>>,
-}
-
-#[derive(Debug)]
-pub(super) struct Entry<'a> {
-    case: &'a Case,
-    /// None where the case ends before policies are asked.
-    reached: Option<Reached<'a>>,
-    seed: Seed,
-}
+use super::world::{Entry, World};
 
 /// A definition narrowed to the version that a suite is about, and its cases.
 #[derive(Debug)]
@@ -61,6 +45,15 @@ pub enum Fate {
     Refused,
     /// The time was over before the last case.
     Unfinished,
+}
+
+/// How many cases had their say. [`Trial`] has an example.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Tally {
+    /// Those that were run with the change.
+    pub run: u64,
+    /// Those that do not come to what is changed, so that it is known without a run that they do not see it.
+    pub apart: u64,
 }
 
 /// A document, and all cases that are about it.
@@ -104,6 +97,8 @@ pub enum Fate {
 /// let survive: Vec<&str> = survive.map(|mutant| mutant.becomes.as_str()).collect();
 /// // Nobody tests a map with one entry, or two.
 /// assert_eq!(survive, ["object.data.size() < 1", "2", "0"]);
+/// let (_, tally) = trial.judge(&all[0], &|| false);
+/// assert_eq!((tally.run, tally.apart), (1, 0), "what is denied comes first");
 /// ```
 #[derive(Debug)]
 pub struct Trial<'a> {
@@ -113,14 +108,14 @@ pub struct Trial<'a> {
 
 #[derive(Debug)]
 pub(super) enum Probe<'a> {
-    /// Cases that ask a policy, and what it says of each as it is.
+    /// Cases that ask a policy that validates, and what it says of each as it is.
     Policy {
         set: &'a PolicySet,
         policy: String,
         cases: Vec<Asked<'a>>,
     },
-    /// Cases that a definition has to do with, before policies are asked.
-    Definition {
+    /// Cases that a definition, or a policy that changes objects, has to do with, before policies that validate are asked.
+    Front {
         set: &'a PolicySet,
         cases: Vec<&'a Entry<'a>>,
     },
@@ -136,38 +131,38 @@ pub(super) struct Asked<'a> {
     seed: &'a Seed,
 }
 
-impl<'a> World<'a> {
-    /// The `cases` that are judged by `set`. Those that fail as it is say nothing of any change: leave them out.
-    #[must_use]
-    pub fn new(set: &'a PolicySet, cases: impl IntoIterator<Item = (&'a Case, Seed)>) -> Self {
-        let entry = |(case, seed): (&'a Case, Seed)| Entry { case, reached: Reached::new(case, set), seed };
-        Self { set, cases: cases.into_iter().map(entry).collect() }
+/// A set with a change made to it.
+#[derive(Debug)]
+pub(super) struct Changed {
+    pub(super) set: PolicySet,
+    /// The expression that is another, where it is evaluated in the same cases as before.
+    expression: Option<ExpressionId>,
+}
+
+impl Changed {
+    /// None where a server would not store the changed document. The expression alone is compiled, where that is enough.
+    pub(super) fn of(set: &PolicySet, document: &Value, mutant: &Mutant) -> Option<Self> {
+        let alone = mutant.text(document).and_then(|(id, text)| Some((set.with_expression(&id, text)?, id)));
+        // A rule that compares with what was there before is not evaluated where there is none.
+        let looks_back = |text: Option<&str>| text.is_some_and(|text| text.contains("oldSelf"));
+        let is_everywhere = looks_back(mutant.expression(document))
+            && !looks_back(mutant.value.as_ref().and_then(Value::as_str));
+        match alone {
+            Some((set, id)) => Some(Self { set, expression: (!is_everywhere).then_some(id) }),
+            None => Some(Self { set: set.with(&mutant.of(document)).ok()?, expression: None }),
+        }
+    }
+}
+
+impl<'a> Asked<'a> {
+    fn of(entry: &'a Entry<'_>, set: &PolicySet, policy: &str) -> Option<Self> {
+        let reached = entry.reached.as_ref()?;
+        Some(Self { reached, before: reached.decide(set, policy), seed: &entry.seed })
     }
 
-    fn of_policy(&'a self, policy: &str) -> Option<Probe<'a>> {
-        let asks = |case: &Case| case.policies.is_empty() || case.policies.iter().any(|name| name == policy);
-        let asked = self.cases.iter().filter(|entry| asks(entry.case)).filter_map(|entry| {
-            let reached = entry.reached.as_ref()?;
-            Some(Asked { reached, before: reached.decide(self.set, policy), seed: &entry.seed })
-        });
-        let cases: Vec<_> = asked.collect();
-        (!cases.is_empty()).then(|| Probe::Policy { set: self.set, policy: policy.to_owned(), cases })
-    }
-
-    /// Where a case names policies, its definition is not what it is about.
-    fn of_definition(&'a self, definition: &Value) -> Option<Probe<'a>> {
-        let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let (group, kind) = (text("/spec/group"), text("/spec/names/kind"));
-        let is_about = |case: &Case| {
-            let objects = [case.object.as_deref(), case.old_object.as_deref()];
-            objects.into_iter().flatten().any(|object| {
-                let own = GroupVersionKind::of(object);
-                own.group == group && own.kind == kind
-            })
-        };
-        let is_asked = |entry: &&Entry<'_>| entry.case.policies.is_empty() && is_about(entry.case);
-        let cases: Vec<&Entry<'_>> = self.cases.iter().filter(is_asked).collect();
-        (!cases.is_empty()).then_some(Probe::Definition { set: self.set, cases })
+    /// Whether it came to the rules of the policy.
+    fn comes_to_rules(&self) -> bool {
+        self.before.outcomes.iter().any(|outcome| !outcome.rules.is_empty())
     }
 }
 
@@ -175,17 +170,40 @@ impl<'a> Trial<'a> {
     /// Takes of `cases` those that `document` has a say in.
     #[must_use]
     pub fn new(document: &'a Value, cases: Vec<Cases<'a>>) -> Self {
-        let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let probe = |cases: Cases<'a>| match (cases, text("/kind")) {
-            (Cases::World(world), "ValidatingAdmissionPolicy") => world.of_policy(text("/metadata/name")),
-            (Cases::World(world), "ValidatingAdmissionPolicyBinding") => {
-                world.of_policy(text("/spec/policyName"))
-            }
-            (Cases::World(world), "CustomResourceDefinition") => world.of_definition(document),
-            (Cases::Narrowed(narrowed), "CustomResourceDefinition") => Some(Probe::Narrowed(narrowed)),
-            _ => None,
+        let text = |pointer: &str| -> &'a str {
+            document.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
         };
-        Self { document, probes: cases.into_iter().filter_map(probe).collect() }
+        let asked = |world: &'a World<'a>, policy: &'a str| {
+            let cases =
+                world.asking(policy).filter_map(|entry| Asked::of(entry, world.set, policy)).collect();
+            let cases = alternating(cases, |asked: &Asked<'_>| asked.before.denial.is_some());
+            Probe::Policy { set: world.set, policy: policy.to_owned(), cases }
+        };
+        let front = |world: &'a World<'a>, cases: Vec<&'a Entry<'a>>| {
+            let cases = alternating(cases, |entry: &&Entry<'_>| entry.case.expect.outcome == Outcome::Deny);
+            Probe::Front { set: world.set, cases }
+        };
+        let probe = |cases: Cases<'a>| {
+            Some(match (cases, text("/kind")) {
+                (Cases::World(world), "ValidatingAdmissionPolicy") => asked(world, text("/metadata/name")),
+                (Cases::World(world), "ValidatingAdmissionPolicyBinding") => {
+                    asked(world, text("/spec/policyName"))
+                }
+                (Cases::World(world), "MutatingAdmissionPolicy") => {
+                    front(world, world.asking(text("/metadata/name")).collect())
+                }
+                (Cases::World(world), "MutatingAdmissionPolicyBinding") => {
+                    front(world, world.asking(text("/spec/policyName")).collect())
+                }
+                (Cases::World(world), "CustomResourceDefinition") => {
+                    front(world, world.about(document).collect())
+                }
+                (Cases::Narrowed(narrowed), "CustomResourceDefinition") => Probe::Narrowed(narrowed),
+                _ => return None,
+            })
+        };
+        let probes = cases.into_iter().filter_map(probe).filter(|probe| probe.len() > 0).collect();
+        Self { document, probes }
     }
 
     /// How many cases there are. With none, nothing is tested.
@@ -194,18 +212,18 @@ impl<'a> Trial<'a> {
         self.probes.iter().map(Probe::len).sum()
     }
 
-    /// What the cases say of the change, and how many were run to know; until `over`.
+    /// What the cases say of the change, and how many of them had their say; until `over`. The first that sees it is the last
+    /// that is run.
     #[must_use]
-    pub fn judge(&self, mutant: &Mutant, over: &dyn Fn() -> bool) -> (Fate, u64) {
-        let changed = mutant.of(self.document);
-        let mut runs = 0;
+    pub fn judge(&self, mutant: &Mutant, over: &dyn Fn() -> bool) -> (Fate, Tally) {
+        let mut tally = Tally::default();
         for probe in &self.probes {
-            match probe.judge(&changed, &mut runs, over) {
+            match probe.judge(self.document, mutant, &mut tally, over) {
                 Fate::Survived => {}
-                other => return (other, runs),
+                other => return (other, tally),
             }
         }
-        (Fate::Survived, runs)
+        (Fate::Survived, tally)
     }
 }
 
@@ -213,15 +231,17 @@ impl Probe<'_> {
     fn len(&self) -> usize {
         match self {
             Self::Policy { cases, .. } => cases.len(),
-            Self::Definition { cases, .. } => cases.len(),
+            Self::Front { cases, .. } => cases.len(),
             Self::Narrowed(narrowed) => narrowed.cases.len(),
         }
     }
 
-    /// The set that judges the cases; none for those of a definition alone.
-    pub(super) fn set(&self) -> Option<&PolicySet> {
+    /// The set that judges the cases, and the policy that is asked, if it is one that validates; none for the cases of a
+    /// definition alone.
+    pub(super) fn set(&self) -> Option<(&PolicySet, Option<&str>)> {
         match self {
-            Self::Policy { set, .. } | Self::Definition { set, .. } => Some(set),
+            Self::Policy { set, policy, .. } => Some((set, Some(policy))),
+            Self::Front { set, .. } => Some((set, None)),
             Self::Narrowed(_) => None,
         }
     }
@@ -230,41 +250,52 @@ impl Probe<'_> {
     pub(super) fn seeds(&self) -> Box<dyn Iterator<Item = &Seed> + '_> {
         match self {
             Self::Policy { cases, .. } => Box::new(cases.iter().map(|asked| asked.seed)),
-            Self::Definition { cases, .. } => Box::new(cases.iter().map(|entry| &entry.seed)),
+            Self::Front { cases, .. } => Box::new(cases.iter().map(|entry| &entry.seed)),
             Self::Narrowed(_) => Box::new(std::iter::empty()),
         }
     }
 
-    fn judge(&self, changed: &Value, runs: &mut u64, over: &dyn Fn() -> bool) -> Fate {
+    fn judge(&self, document: &Value, mutant: &Mutant, tally: &mut Tally, over: &dyn Fn() -> bool) -> Fate {
         match self {
             Self::Policy { set, policy, cases } => {
-                let Ok(other) = set.with(changed) else { return Fate::Refused };
+                let Some(Changed { set: other, .. }) = Changed::of(set, document, mutant) else {
+                    return Fate::Refused;
+                };
+                let comes_to_it = |asked: &&Asked<'_>| !mutant.is_within_policy() || asked.comes_to_rules();
                 let kills = |Asked { reached, before, .. }: &Asked<'_>| {
                     // The others say what they said: only where this one differs all are asked again.
                     reached.decide(&other, policy) != *before && !reached.run(&other).passed()
                 };
-                first(cases, runs, over, kills, |asked| &asked.reached.case().name)
+                first(cases, tally, over, comes_to_it, kills, |asked| &asked.reached.case().name)
             }
-            Self::Definition { set, cases } => {
-                let Ok(other) = set.with(changed) else { return Fate::Refused };
+            Self::Front { set, cases } => {
+                let Some(Changed { set: other, expression }) = Changed::of(set, document, mutant) else {
+                    return Fate::Refused;
+                };
+                let comes_to_it = |entry: &&&Entry<'_>| {
+                    expression.as_ref().is_none_or(|expression| entry.evaluates(set, expression))
+                };
                 let kills = |entry: &&Entry<'_>| !suite::run(entry.case, &other).passed();
-                first(cases, runs, over, kills, |entry| &entry.case.name)
+                first(cases, tally, over, comes_to_it, kills, |entry| &entry.case.name)
             }
             Self::Narrowed(narrowed) => {
-                let variant = Variant::compile(narrowed.file, Arc::new(changed.clone()), narrowed.version);
-                let Ok(variant) = variant else { return Fate::Refused };
+                let changed = Arc::new(mutant.of(document));
+                let Ok(variant) = Variant::compile(narrowed.file, changed, narrowed.version) else {
+                    return Fate::Refused;
+                };
                 let kills = |case: &&CrdCase| !crd::run(case, &[&variant], None).passed();
-                first(&narrowed.cases, runs, over, kills, |case| &case.name)
+                first(&narrowed.cases, tally, over, |_| true, kills, |case| &case.name)
             }
         }
     }
 }
 
-/// The first of `cases` that kills.
+/// The first of `cases` that kills, among those that come to what is changed.
 fn first<T>(
     cases: &[T],
-    runs: &mut u64,
+    tally: &mut Tally,
     over: &dyn Fn() -> bool,
+    comes_to_it: impl Fn(&&T) -> bool,
     kills: impl Fn(&T) -> bool,
     name: impl Fn(&T) -> &str,
 ) -> Fate {
@@ -272,10 +303,30 @@ fn first<T>(
         if over() {
             return Fate::Unfinished;
         }
-        *runs = runs.saturating_add(1);
+        if !comes_to_it(&case) {
+            tally.apart = tally.apart.saturating_add(1);
+            continue;
+        }
+        tally.run = tally.run.saturating_add(1);
         if kills(case) {
             return Fate::Killed { by: name(case).to_owned() };
         }
     }
     Fate::Survived
+}
+
+/// Items of both kinds by turns, each in its order: what makes a rule weaker is seen by what it denies, what makes it stricter by
+/// what it lets through.
+fn alternating<T>(items: Vec<T>, kind: impl Fn(&T) -> bool) -> Vec<T> {
+    let (some, others): (Vec<T>, Vec<T>) = items.into_iter().partition(kind);
+    let (mut some, mut others) = (some.into_iter(), others.into_iter());
+    let mut mixed = Vec::new();
+    loop {
+        let before = mixed.len();
+        mixed.extend(some.next());
+        mixed.extend(others.next());
+        if mixed.len() == before {
+            return mixed;
+        }
+    }
 }

@@ -108,7 +108,7 @@ fn field(ast: &Ast, mut id: ExprId, own: Option<&[String]>) -> Option<Vec<String
 type Edit = (String, Option<Value>);
 
 /// Cases beside `written`, the simplest first.
-pub(super) fn variations(written: &Value, hints: &Hints) -> impl Iterator<Item = Value> {
+pub(super) fn variations(written: &Value, hints: &Hints) -> impl Iterator<Item = Value> + use<> {
     let requests = requests(written);
     let mut edits = Vec::new();
     for root in ["object", "oldObject", "user", "groups", "params", "namespaces"] {

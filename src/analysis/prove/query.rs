@@ -17,6 +17,7 @@ use super::upgrade::Upgrade;
 use super::view::View;
 use super::written::Step;
 use super::{Counterexample, Said, Solver, SolverError, Unconfirmed, Undecided, Verdict, undecided};
+use admit_policy::schema::Schema;
 use serde_json::Value as Json;
 
 /// What is claimed.
@@ -245,8 +246,14 @@ impl<'a> Inquiry<'a> {
             let holds = world.terms.not(assumed.denied);
             broken = world.terms.and(&[broken, holds]);
         }
+        let are_cut = world.is_bounded;
         for id in std::iter::once(new).chain(old) {
             world.complete(id, DEPTH).map_err(one)?;
+        }
+        // No rule looked at the lists and maps that only complete an object: with fewer items in them it is one too, and the rules
+        // say the same. Alternatives could ask for many items of one where something else is so.
+        if !has_alternatives(schema) {
+            world.is_bounded = are_cut;
         }
         Ok(Prepared { world, objects, broken })
     }
@@ -352,6 +359,16 @@ impl<'a> Inquiry<'a> {
         let said: Vec<Said> = std::iter::once(self.left).chain(self.right).map(said).collect();
         self.question.is_broken(&said).then_some(Counterexample { object, old_object, said })
     }
+}
+
+/// Whether a schema demands one thing where another is so.
+fn has_alternatives(schema: &Schema) -> bool {
+    let checks = &schema.checks;
+    let lists = [&checks.all_of, &checks.any_of, &checks.one_of];
+    let below = schema.properties.values().chain(schema.items.as_deref()).chain(schema.additional_schema());
+    lists.iter().any(|list| !list.is_empty())
+        || checks.not.is_some()
+        || below.into_iter().any(has_alternatives)
 }
 
 /// The operations that a policy matches; none for the rules of a definition.

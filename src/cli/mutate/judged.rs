@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use admit_analysis::mutate::{Cases, Fate, Mutant, Settled, Survey, Trial, mutants};
+use admit_analysis::mutate::{Cases, Fate, Mutant, Settled, Survey, Tally, Trial, mutants};
 use admit_analysis::prove::Solver;
 use admit_policy::manifest::{Document, Position};
 use serde_json::Value;
@@ -19,8 +19,11 @@ use crate::cli::progress::Progress;
 use crate::cli::prove::Program;
 use crate::cli::suite::parallel;
 
-/// How long a solver may think about one change.
-const ONE: Duration = Duration::from_secs(5);
+/// The part of all the time for which a case is looked for that would see one change, and a proof that there is none: of 60 seconds
+/// 300 milliseconds. What is proved mostly is at once, and what is not takes minutes.
+const PART: u32 = 200;
+/// Cases beside those that there are that are tried before a solver is asked.
+const TRIES: usize = 1_000;
 
 /// By what changes are judged.
 #[derive(Debug)]
@@ -29,6 +32,8 @@ pub(super) struct Judging<'a> {
     pub(super) since: Option<&'a str>,
     pub(super) solver: Option<&'a str>,
     pub(super) items: usize,
+    /// How long all of it may take, and when that is over.
+    pub(super) timeout: Duration,
     pub(super) end: Option<Instant>,
 }
 
@@ -61,7 +66,8 @@ impl Judging<'_> {
         let begun = Instant::now();
         let fates = self.fates(&subjects, &all);
         let took = begun.elapsed();
-        let runs = fates.iter().map(|(_, runs)| runs).sum();
+        let sum = |of: fn(&Tally) -> u64| fates.iter().map(|(_, tally)| of(tally)).sum();
+        let (run, apart) = (sum(|tally| tally.run), sum(|tally| tally.apart));
         let left: Vec<At> = all
             .iter()
             .zip(&fates)
@@ -70,7 +76,7 @@ impl Judging<'_> {
             .collect();
         let settled = self.settled(&subjects, &left)?;
         let solver = Program::find(self.solver, None).map_err(Fault::usage)?.map(|solver| solver.name());
-        let mut report = Report { documents: Vec::new(), runs, took, solver, texts };
+        let mut report = Report { documents: Vec::new(), run, apart, took, solver, texts };
         report.documents.extend(subjects.iter().map(Subject::judged));
         for (at, (fate, _)) in all.iter().zip(fates) {
             let Some(judged) = report.documents.get_mut(at.0) else { continue };
@@ -160,7 +166,7 @@ impl Judging<'_> {
         self.end.is_some_and(|end| Instant::now() >= end)
     }
 
-    fn fates(&self, subjects: &[Subject<'_>], all: &[At]) -> Vec<(Fate, u64)> {
+    fn fates(&self, subjects: &[Subject<'_>], all: &[At]) -> Vec<(Fate, Tally)> {
         let progress = Progress::of(Some(all.len()), "judging");
         let judge = |number: usize| {
             let fate = all.get(number).and_then(|at| {
@@ -169,7 +175,7 @@ impl Judging<'_> {
                 Some(subject.trial.judge(mutant, &|| self.over()))
             });
             progress.step();
-            fate.unwrap_or((Fate::Unfinished, 0))
+            fate.unwrap_or((Fate::Unfinished, Tally::default()))
         };
         parallel::ordered(all.len(), judge, |_| false)
     }
@@ -187,11 +193,13 @@ impl Judging<'_> {
             if self.over() {
                 return Ok(late());
             }
-            let end = self.end.into_iter().chain(Instant::now().checked_add(ONE)).min();
+            let one = self.timeout.checked_div(PART).unwrap_or_default();
+            let end = self.end.into_iter().chain(Instant::now().checked_add(one)).min();
             let over = || end.is_some_and(|end| Instant::now() >= end);
             let mut solver = Program::find(self.solver, end).map_err(Fault::usage)?;
             let solver = solver.as_mut().map(|solver| solver as &mut dyn Solver);
-            let survey = Survey { trial: &subject.trial, definitions: &definitions, items: self.items };
+            let survey =
+                Survey { trial: &subject.trial, definitions: &definitions, items: self.items, tries: TRIES };
             let settled = survey.settle(mutant, solver, &over).map_err(Fault::internal);
             progress.step();
             settled

@@ -32,12 +32,13 @@ use super::{Exit, load};
 #[command(after_help = "\
 Every policy, binding and definition that cases are about is changed, one small thing at a time: a comparison, `&&` and `||`, a \
 negation, a clause or `has()` left out, a number one more or less, `all` and `exists`, an operation, a resource, a demand of a \
-selector or an action left out. A case that is then judged otherwise than it expects has seen the change. Messages are not changed, \
-nor are MutatingAdmissionPolicies. What no case is about is not changed either: `admit test --require-tests` tells of it.
+selector or an action left out. So are expressions that make messages, audit annotations or changes of objects, which are left out \
+as a whole, too. A case that is then judged otherwise than it expects has seen the change. Messages that are written out are not \
+changed. What no case is about is not changed either: `admit test --require-tests` tells of it.
 
 A change that no case sees is shown with a case that would: one beside those that there are, or one that a solver finds (z3 or \
 cvc5, on the PATH). Where the solver proves that the change denies what was denied, and nothing else, it is left out and counted. \
-Of others it is not known, which counts as not seen.
+Of others it is not known, which counts as not seen. A longer --timeout gives each of them more time.
 
 Examples:
   admit mutate policies/                         # everything below a folder
@@ -81,7 +82,7 @@ pub(super) struct MutateArgs {
     #[arg(long, value_name = "NAME")]
     solver: Option<String>,
 
-    /// How long all of it may take; what is not judged then is not known
+    /// How long all of it may take, and what no case sees a two-hundredth of it each; what is not judged then is not known
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
     timeout: SignedDuration,
 
@@ -120,6 +121,7 @@ impl MutateArgs {
             since: self.since.as_deref(),
             solver: self.solver.as_deref(),
             items: usize::from(self.items),
+            timeout: self.timeout.unsigned_abs(),
             end,
         };
         let report = judging.of(&material)?;

@@ -56,6 +56,12 @@ impl Program {
         Ok(Some(Self { path, args, end, second: None }))
     }
 
+    /// Half of the time that is left, so that as much is left for the second.
+    fn half(&self, most: Duration) -> Duration {
+        let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
+        left.and_then(|left| left.checked_div(2)).map_or(most, |half| half.min(most))
+    }
+
     fn soon(&self, most: Duration) -> Option<Instant> {
         self.end.into_iter().chain(Instant::now().checked_add(most)).min()
     }
@@ -141,7 +147,7 @@ impl Solver for Program {
     fn ask(&mut self, script: &str) -> Result<String, SolverError> {
         let Some(second) = &self.second else { return self.answer(script, self.end) };
         // What one takes hours for, the other often answers at once.
-        let (text, is_first) = match self.answer(script, self.soon(FIRST_OPINION)) {
+        let (text, is_first) = match self.answer(script, self.soon(self.half(FIRST_OPINION))) {
             Ok(text) if answers(&text).next().is_some_and(|answer| answer != "unknown") => (text, true),
             _ => match second.answer(script, self.end) {
                 Ok(text) if answers(&text).next().is_some_and(|answer| answer != "unknown") => (text, false),

@@ -47,8 +47,14 @@ pub(in crate::cli) fn text(report: &Report, exit: Exit, verbose: bool, palette: 
     }
     if verbose {
         let (seconds, millis) = (report.took.as_secs_f64(), report.took.as_millis().max(1));
-        let rate = u128::from(report.runs) * 1000 / millis;
-        let _ = writeln!(out, "{} changes × cases run in {seconds:.2} s: {rate} a second", report.runs);
+        let (run, apart) = (report.run, report.apart);
+        let judged = run.saturating_add(apart);
+        let rate = u128::from(judged) * 1000 / millis;
+        let _ = writeln!(
+            out,
+            "{judged} changes × cases judged in {seconds:.2} s: {rate} a second ({run} of them run, {apart} do not come to \
+             what is changed)"
+        );
     }
     let sums = report.sums();
     // What scripts see, and what is read, are one verdict: with a score that is to be reached, whether it is.

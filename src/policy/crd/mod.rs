@@ -14,6 +14,7 @@ mod convert;
 mod definition;
 pub(crate) mod field_path;
 mod registration;
+mod replaced;
 mod resource;
 pub mod rules;
 mod write;

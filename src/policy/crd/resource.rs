@@ -145,6 +145,28 @@ impl CrdVersion {
         }
     }
 
+    /// The same version with another schema, of which `rules` are.
+    pub(super) fn having(&self, schema: Schema, rules: RuleTree) -> Self {
+        Self {
+            name: self.name.clone(),
+            api_version: self.api_version.clone(),
+            kind: self.kind.clone(),
+            preserve_unknown_fields: self.preserve_unknown_fields,
+            scale: self.scale.clone(),
+            schema: Arc::new(schema),
+            rules,
+            place: self.place.clone(),
+        }
+    }
+
+    pub(super) const fn rules(&self) -> &RuleTree {
+        &self.rules
+    }
+
+    pub(super) fn shared_schema(&self) -> Arc<Schema> {
+        Arc::clone(&self.schema)
+    }
+
     /// `v1`.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -107,7 +107,7 @@ use crate::vap::{self, Binding, Missed, Policy};
 pub struct PolicySet {
     /// In order of name.
     policies: Vec<BoundPolicy>,
-    index: PolicyIndex,
+    index: Arc<PolicyIndex>,
     mutating: Arc<Mutating>,
     documents: Documents,
     exceptions: Exceptions,
@@ -139,7 +139,7 @@ pub enum LoadErrorKind {
 struct BoundPolicy {
     policy: Arc<Policy>,
     /// In order of name.
-    bindings: Vec<Binding>,
+    bindings: Arc<Vec<Binding>>,
 }
 
 impl PolicySet {
@@ -154,7 +154,7 @@ impl PolicySet {
         let policies: Vec<BoundPolicy> = policies
             .into_iter()
             .map(|policy| BoundPolicy {
-                bindings: by_policy.remove(&*policy.name).unwrap_or_default(),
+                bindings: Arc::new(by_policy.remove(&*policy.name).unwrap_or_default()),
                 policy: Arc::new(policy),
             })
             .collect();
@@ -290,7 +290,7 @@ impl PolicySet {
 }
 
 /// A policy that nothing binds decides nothing.
-fn index_of(policies: &[BoundPolicy]) -> PolicyIndex {
+fn index_of(policies: &[BoundPolicy]) -> Arc<PolicyIndex> {
     let in_force = |bound: &BoundPolicy| !bound.bindings.is_empty();
-    PolicyIndex::of(policies.iter().map(|bound| in_force(bound).then_some(&*bound.policy)))
+    Arc::new(PolicyIndex::of(policies.iter().map(|bound| in_force(bound).then_some(&*bound.policy))))
 }

@@ -15,7 +15,7 @@ use crate::vap::{self, Binding, Missed, Mutated, MutatingPolicy, Pass, Reinvocat
 /// Policies with their bindings, in order of name, and an index of those that have any.
 #[derive(Debug, Default)]
 pub(crate) struct Mutating {
-    policies: Vec<(MutatingPolicy, Vec<Binding>)>,
+    policies: Vec<(Arc<MutatingPolicy>, Arc<Vec<Binding>>)>,
     index: PolicyIndex,
 }
 
@@ -30,13 +30,32 @@ impl Mutating {
         }
         let bound = |policy: MutatingPolicy| {
             let bindings = by_policy.remove(&*policy.common().name).unwrap_or_default();
-            (policy, bindings)
+            (Arc::new(policy), Arc::new(bindings))
         };
-        let policies: Vec<_> = policies.into_iter().map(bound).collect();
+        Self::of(policies.into_iter().map(bound).collect())
+    }
+
+    fn of(policies: Vec<(Arc<MutatingPolicy>, Arc<Vec<Binding>>)>) -> Self {
         let index = PolicyIndex::of(
             policies.iter().map(|(policy, bindings)| (!bindings.is_empty()).then_some(policy.common())),
         );
         Self { policies, index }
+    }
+
+    /// The same with `policy` in the place of the one of its name.
+    pub(super) fn with(&self, policy: MutatingPolicy) -> Self {
+        let (policy, mut policies) = (Arc::new(policy), self.policies.clone());
+        let same = policies.iter_mut().filter(|(known, _)| known.common().name == policy.common().name);
+        same.for_each(|(known, _)| *known = Arc::clone(&policy));
+        Self::of(policies)
+    }
+
+    /// The same with `binding` in the place of the one of its name.
+    pub(super) fn rebound(&self, binding: &Binding) -> Self {
+        let mut policies = self.policies.clone();
+        let of = policies.iter_mut().map(|(policy, bindings)| (&*policy.common().name, bindings));
+        super::replace::rebind(of, binding);
+        Self::of(policies)
     }
 }
 
@@ -52,7 +71,7 @@ impl PolicySet {
     /// The policies that change objects, in order of name, each with its bindings.
     /// [`MutatingPolicy`] has an example.
     pub fn mutating_policies(&self) -> impl Iterator<Item = (&MutatingPolicy, &[Binding])> {
-        self.mutating.policies.iter().map(|(policy, bindings)| (policy, bindings.as_slice()))
+        self.mutating.policies.iter().map(|(policy, bindings)| (&**policy, bindings.as_slice()))
     }
 
     /// Runs the policies that change the object of `request`, once. Where `reinvocation` then
@@ -113,7 +132,7 @@ impl PolicySet {
                     Certainty::Open if overdue() => Err(Interrupted.into()),
                     Certainty::Open => policy.common().constraints.matches(request, host),
                 };
-                Some((policy, bindings.as_slice(), matched))
+                Some((&**policy, bindings.as_slice(), matched))
             })
             .collect();
         vap::mutate(&Pass { request, host, schemas, eval }, &candidates, reinvocation)

@@ -7,13 +7,14 @@ use serde_json::Value;
 
 use super::{LoadErrorKind, PolicySet, index_of};
 use crate::crd::CompiledCrd;
+use crate::report::recording::{ExpressionId, Origin};
 use crate::request::GroupVersionKind;
-use crate::vap::{Binding, Policy};
+use crate::vap::{Binding, MutatingPolicy, Policy};
 
 impl PolicySet {
-    /// The same set with `document` in place of the one of its kind and name, which is compiled alone: a
-    /// ValidatingAdmissionPolicy, a ValidatingAdmissionPolicyBinding, or a CustomResourceDefinition. Where the set has none of
-    /// the name, nothing changes.
+    /// The same set with `document` in place of the one of its kind and name, which is compiled alone: a policy that validates
+    /// or changes objects, a binding of such a policy, or a CustomResourceDefinition. Where the set has none of the name, nothing
+    /// changes.
     ///
     /// ```
     /// use admit_policy::{LoadOptions, PolicySet, Request};
@@ -68,7 +69,16 @@ impl PolicySet {
                 same.for_each(|bound| bound.policy = Arc::clone(&policy));
             }
             ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
-                set.rebind(&Binding::compile(document).map_err(fields)?);
+                let of = set.policies.iter_mut().map(|bound| (&*bound.policy.name, &mut bound.bindings));
+                rebind(of, &Binding::compile(document).map_err(fields)?);
+            }
+            ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") => {
+                let policy = MutatingPolicy::compile(document).map_err(fields)?;
+                set.mutating = Arc::new(set.mutating.with(policy));
+            }
+            ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding") => {
+                let binding = Binding::compile_mutating(document).map_err(fields)?;
+                set.mutating = Arc::new(set.mutating.rebound(&binding));
             }
             ("apiextensions.k8s.io", "CustomResourceDefinition") => {
                 let definition = Arc::new(CompiledCrd::compile(document).map_err(fields)?);
@@ -83,29 +93,81 @@ impl PolicySet {
         Ok(set)
     }
 
-    /// Without an index, which is made when the policies are what they are to be.
+    /// The same set with `text` as one of its expressions, which alone is compiled: the set that [`Self::with`] makes of the
+    /// document that has the text.
+    ///
+    /// None where the set has no such expression, and where more than it has to be looked at to know whether a server takes the
+    /// document, or what comes of it: that is for [`Self::with`] to tell.
+    ///
+    /// ```
+    /// use admit_policy::{ExpressionId, Origin, PolicySet};
+    /// use serde_json::json;
+    ///
+    /// let policy = json!({
+    ///     "apiVersion": "admissionregistration.k8s.io/v1",
+    ///     "kind": "ValidatingAdmissionPolicy",
+    ///     "metadata": {"name": "few"},
+    ///     "spec": {
+    ///         "matchConstraints": {"resourceRules": [
+    ///             {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]},
+    ///         ]},
+    ///         "variables": [{"name": "most", "expression": "3"}],
+    ///         "validations": [{"expression": "object.spec.replicas <= variables.most"}],
+    ///     },
+    /// });
+    /// let mut builder = PolicySet::builder();
+    /// builder.add(&policy).unwrap();
+    /// let set = builder.finish();
+    ///
+    /// let path = "spec.variables[0].expression".to_owned();
+    /// let most = ExpressionId { origin: Origin::Policy { name: "few".to_owned() }, path };
+    /// let other = set.with_expression(&most, "5").unwrap();
+    /// let (policy, _) = other.policies().next().unwrap();
+    /// assert_eq!(policy.expressions()[0].text, "5");
+    /// assert!(set.with_expression(&most, "'many'").is_none(), "whoever compares with it has to be looked at again");
+    /// ```
+    #[must_use]
+    pub fn with_expression(&self, id: &ExpressionId, text: &str) -> Option<Self> {
+        let mut set = self.copy();
+        match &id.origin {
+            Origin::Policy { name } => {
+                let bound = set.policies.iter_mut().find(|bound| *bound.policy.name == **name)?;
+                bound.policy = Arc::new(bound.policy.with_expression(&id.path, text)?);
+            }
+            Origin::Definition { name, version } => {
+                let known = set.documents.crds().iter().find(|crd| crd.definition().name == *name)?;
+                let definition = Arc::new(known.with_rule(version, &id.path, text)?);
+                set.documents.replace_crd(&definition);
+            }
+            Origin::Mutating { .. } => return None,
+        }
+        Some(set)
+    }
+
+    /// With the index of the policies as they are.
     fn copy(&self) -> Self {
         Self {
             policies: self.policies.clone(),
-            index: index_of(&[]),
+            index: Arc::clone(&self.index),
             mutating: Arc::clone(&self.mutating),
             documents: self.documents.clone(),
             exceptions: self.exceptions.clone(),
         }
     }
+}
 
-    fn rebind(&mut self, binding: &Binding) {
-        let is_there =
-            self.policies.iter().any(|bound| bound.bindings.iter().any(|known| known.name == binding.name));
-        if !is_there {
-            return;
-        }
-        for bound in &mut self.policies {
-            bound.bindings.retain(|known| known.name != binding.name);
-            if *bound.policy.name == *binding.policy_name {
-                bound.bindings.push(binding.clone());
-                bound.bindings.sort_by(|a, b| a.name.cmp(&b.name));
-            }
+/// Puts `binding` in the place of the one of its name, if there is one; `all` are the bindings of policies by their names.
+pub(super) fn rebind<'p>(all: impl Iterator<Item = (&'p str, &'p mut Arc<Vec<Binding>>)>, binding: &Binding) {
+    let mut all: Vec<_> = all.collect();
+    if !all.iter().any(|(_, bindings)| bindings.iter().any(|known| known.name == binding.name)) {
+        return;
+    }
+    for (policy, bindings) in &mut all {
+        let bindings = Arc::make_mut(bindings);
+        bindings.retain(|known| known.name != binding.name);
+        if **policy == *binding.policy_name {
+            bindings.push(binding.clone());
+            bindings.sort_by(|a, b| a.name.cmp(&b.name));
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) enum CompileError {
 }
 
 /// A compiled expression with its text.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Expression {
     /// Where it stands in the policy.
     pub(super) path: String,

@@ -26,6 +26,7 @@ mod objects;
 mod param_kind;
 mod params;
 mod policy;
+mod replaced;
 mod request_value;
 mod scope;
 mod session;

@@ -20,7 +20,7 @@ use crate::schema::metadata::configuration;
 /// A compiled policy.
 ///
 /// [`Binding`](crate::Binding) has an example.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Policy {
     pub name: Arc<str>,
     pub failure_policy: FailurePolicy,
@@ -45,13 +45,13 @@ pub enum FailurePolicy {
     Ignore,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Variable {
     pub(super) name: String,
     pub(super) expression: Expression,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Validation {
     pub(super) expression: Expression,
     /// Trimmed; empty when absent.
@@ -60,7 +60,7 @@ pub(super) struct Validation {
     pub(super) reason: Reason,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct AuditAnnotation {
     pub(super) key: String,
     pub(super) expression: Expression,

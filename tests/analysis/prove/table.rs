@@ -131,3 +131,42 @@ fn without_a_solver_a_claim_may_be_refuted_and_is_never_proved() {
     let Verdict::Undecided(why) = open else { panic!("{open:?}") };
     assert!(why[0].what.starts_with("no solver; none of "), "{why:?}");
 }
+
+/// No rule looks at the list that every object has: fewer items would do. Alternatives may ask for more of them where something
+/// else is so, and then it is not known.
+#[test]
+fn lists_that_only_complete_an_object_bound_nothing() {
+    let answers = |alternatives: Option<Value>| {
+        let definition = |rule: &str| {
+            let mut definition = definition(&[]);
+            let spec = definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema/properties/spec");
+            let spec = spec.expect("a spec");
+            *spec = json!({
+                "type": "object",
+                "required": ["names", "size"],
+                "properties": {
+                    "names": {"type": "array", "items": {"type": "string"}},
+                    "size": {"type": "integer", "minimum": 0},
+                },
+                "x-kubernetes-validations": [{"rule": rule}],
+            });
+            if let Some(alternatives) = &alternatives {
+                spec["anyOf"] = alternatives.clone();
+            }
+            definition
+        };
+        let subject = Subject::new(&definition("true"), None).expect("a definition");
+        let side = |rule: &str| Side::definition(&definition(rule), &subject).expect("rules");
+        let (left, right) = (side("self.size >= 0"), side("true"));
+        let question = Question::Equivalent;
+        let inquiry =
+            Inquiry { question, subject: &subject, left: &left, right: Some(&right), that: None, items: 3 };
+        let decide =
+            |mut solver: Program| answer(&inquiry.decide(Some(&mut solver), &|| false).expect("confirmed"));
+        Program::installed().into_iter().map(decide).collect::<Vec<Answer>>()
+    };
+    assert!(answers(None).iter().all(|answer| *answer == Answer::Holds), "{:?}", answers(None));
+    let many = json!([{"properties": {"names": {"minItems": 5}}}, {"properties": {"size": {"maximum": 0}}}]);
+    let found = answers(Some(many));
+    assert!(found.iter().all(|answer| *answer == Answer::UpTo), "{found:?}");
+}

@@ -57,12 +57,14 @@ pub(crate) mod compile;
 pub(crate) mod decl;
 mod evaluate;
 mod message;
+mod replaced;
 mod tree;
 mod variables;
 
 pub use compile::{Compiled, CompiledRule, ExpressionProblem, Modes, RuleEnv, RuleError};
 pub use decl::decl_type;
 pub use evaluate::{Findings, Limits, Recorder, Subject};
+pub(crate) use replaced::RulePlace;
 pub use tree::RuleTree;
 
 pub use super::field_path::{FieldPathError, Resolved, Subscripts, resolve as resolve_field_path};

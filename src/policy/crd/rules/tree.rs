@@ -13,13 +13,13 @@ use crate::schema::{Rule, Schema};
 /// The compiled rules of a schema.
 ///
 /// [The module](super) has an example.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RuleTree {
     pub(super) root: Option<RuleNode>,
 }
 
 /// Rules of one node and of what is below it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RuleNode {
     pub(super) rules: Vec<PlacedRule>,
     /// Why no rule of the node can be run.
@@ -33,7 +33,7 @@ pub(super) struct RuleNode {
 }
 
 /// A rule and its place in the schema.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PlacedRule {
     pub(super) rule: Rule,
     pub(super) compiled: CompiledRule,

@@ -18,7 +18,7 @@ use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 use crate::set::builtins::Builtins;
 use crate::vap::{Types, with_object_meta};
 
-/// A collection of objects. Cloning shares the objects.
+/// A collection of objects. Cloning shares all of it until one of both is changed.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -60,9 +60,9 @@ use crate::vap::{Types, with_object_meta};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Documents {
-    objects: HashMap<GroupVersionKind, BTreeMap<ObjectKey, Arc<Value>>>,
+    objects: Arc<HashMap<GroupVersionKind, BTreeMap<ObjectKey, Arc<Value>>>>,
     crds: Vec<Arc<CompiledCrd>>,
-    access: AccessRules,
+    access: Arc<AccessRules>,
     /// Answers that stand in for an authorizer.
     answers: Option<Arc<AccessAnswers>>,
     /// Stands in for conversion webhooks.
@@ -82,10 +82,10 @@ impl Documents {
             |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let kind = GroupVersionKind::of(&object);
         if AccessRules::speak_of(&kind.group, &kind.kind) {
-            self.access.insert(&object);
+            Arc::make_mut(&mut self.access).insert(&object);
         }
         let key = (text("/metadata/namespace"), text("/metadata/name"));
-        self.objects.entry(kind).or_default().insert(key, object);
+        Arc::make_mut(&mut self.objects).entry(kind).or_default().insert(key, object);
     }
 
     /// Adds a plain Namespace of that name, as a cluster would make it, unless there is one. An empty name is that of

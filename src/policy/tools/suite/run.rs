@@ -1,6 +1,8 @@
 //! Runs one test case against a set: builds the request, decides it by CRD and policies, and compares with what is
 //! expected.
 
+use serde_json::Value;
+
 use super::expect::{Answer, Told};
 use super::reach::{self, Front, Stage};
 use super::{Case, Mismatch, Outcome};
@@ -143,6 +145,7 @@ fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Case
 /// }))?;
 /// let reached = Reached::new(&suite.cases[0], &set).unwrap();
 /// assert_eq!(reached.case().name, "x is refused");
+/// assert_eq!(reached.object().unwrap()["metadata"]["name"], "x");
 /// assert!(reached.run(&set).passed() && !reached.run(&other).passed());
 /// assert_eq!(reached.run(&other).passed(), run(&suite.cases[0], &other).passed());
 /// assert_ne!(reached.decide(&set, "named"), reached.decide(&other, "named"));
@@ -168,6 +171,12 @@ impl<'c> Reached<'c> {
     #[must_use]
     pub const fn case(&self) -> &'c Case {
         self.case
+    }
+
+    /// The object as policies left it that change objects; none of a deletion.
+    #[must_use]
+    pub fn object(&self) -> Option<Value> {
+        self.front.request.object.as_ref().map(|object| object.value().into_owned())
     }
 
     /// The same as [`run`].

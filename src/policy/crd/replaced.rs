@@ -1,0 +1,43 @@
+//! A definition with another text in the place of one of its rules, which alone is compiled and validated.
+
+use std::sync::Arc;
+
+use super::CompiledCrd;
+use super::registration::{EXPRESSION_LIMIT, TOTAL_LIMIT, occurrences};
+use super::resource::CrdVersion;
+use super::rules::RulePlace;
+
+impl CompiledCrd {
+    /// The same definition with `text` as the rule at `path` of a version, as if all of it had been compiled.
+    ///
+    /// None where there is no such rule, and where a server may object: the whole definition then tells whether it does.
+    pub(crate) fn with_rule(&self, version: &str, path: &str, text: &str) -> Option<Self> {
+        let at = self.definition.versions.iter().position(|known| known.name == version)?;
+        let place = path.strip_prefix(&format!("spec.versions[{at}].schema.openAPIV3Schema."))?;
+        // What may be selected by fields depends on whether all versions have the same schema.
+        if self.definition.versions.iter().any(|version| !version.selectable_fields.is_empty()) {
+            return None;
+        }
+        let changed = self.versions.get(at)?.with_rule(&RulePlace::read(place)?, text)?;
+        let mut definition = self.definition.clone();
+        definition.versions.get_mut(at)?.schema = Some(changed.shared_schema());
+        let mut versions = self.versions.clone();
+        *versions.get_mut(at)? = Arc::new(changed);
+        Some(Self { definition, versions })
+    }
+}
+
+impl CrdVersion {
+    fn with_rule(&self, place: &RulePlace<'_>, text: &str) -> Option<Self> {
+        let replaced = self.rules().with_rule(self.schema(), place, text)?;
+        let compiles = matches!(replaced.written.program, Some(Ok(_)))
+            && matches!(replaced.written.message, None | Some(Ok(_)));
+        let (greatest, total) = replaced.tree.max_costs(self.schema(), occurrences);
+        if !compiles || replaced.has_patterns || greatest > EXPRESSION_LIMIT || total > TOTAL_LIMIT {
+            return None;
+        }
+        let mut schema = self.schema().clone();
+        place.write(&mut schema, text)?;
+        Some(self.having(schema, replaced.tree))
+    }
+}
