@@ -148,9 +148,11 @@ impl<'s> Question<'s> {
         if self.changes.is_empty() {
             return report;
         }
+        let goals: Vec<Term> = self.changes.iter().map(|change| change.refused).collect();
+        self.world.settle(&goals);
         let (script, texts) = self.script();
         let answers = match solver.ask(&script) {
-            Ok(text) => model::answers(&text),
+            Ok(text) => model::answers(&script, &text),
             Err(SolverError::TimedOut) => {
                 report.undecided.push(undecided(SolverError::TimedOut.to_string()));
                 return report;
@@ -174,6 +176,7 @@ impl<'s> Question<'s> {
                 let Sat::Yes(model) = answer else { continue };
                 let mut model = model.clone();
                 model.extend(texts.clone());
+                let model = self.world.respelled(&model);
                 found = self.request(&model).and_then(|request| trial.smallest(change, request, over));
                 if found.is_some() {
                     break;
@@ -201,7 +204,8 @@ impl<'s> Question<'s> {
         if let Some(why) = &change.guessed {
             return undecided(why.clone());
         }
-        let guessed = self.world.guesses.made.iter().map(|one| one.what.as_str());
+        let made = self.world.guesses.made.iter().chain(&self.world.readings.notes);
+        let guessed = made.map(|one| one.what.as_str());
         let left_out: BTreeSet<&str> =
             self.left_out.iter().chain(&self.world.relaxed).map(String::as_str).chain(guessed).collect();
         if left_out.is_empty() {
