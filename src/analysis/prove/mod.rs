@@ -32,7 +32,7 @@
 //! | `shrink`, `search` | smaller objects, and objects without a solver |
 //! | `agree` | whether terms say of an object what the engine says |
 //! | `query` | the questions, one after another |
-//! | `changes`, `refusals`, `upgrade`, `written` | what the next version of a definition refuses anew |
+//! | `changes`, `refusals`, `many`, `upgrade`, `written` | what the next version of a definition refuses anew |
 
 mod agree;
 mod calls;
@@ -48,6 +48,7 @@ mod inclusion;
 mod lists;
 mod literal;
 mod made;
+mod many;
 mod measures;
 mod model;
 mod named;

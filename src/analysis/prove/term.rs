@@ -334,11 +334,25 @@ impl Terms {
 
     /// Declarations and definitions of all that the terms are made of, in their order; a term is then known by its name.
     pub(super) fn write(&self, roots: &[Term], script: &mut String) {
+        self.write_with(roots, script, &|_, _| None);
+    }
+
+    /// The same, where some variables have a value.
+    pub(super) fn write_with(
+        &self,
+        roots: &[Term],
+        script: &mut String,
+        value: &dyn Fn(Term, &str) -> Option<String>,
+    ) {
         // Parts are made before what they are parts of.
         for term in self.all_of(roots) {
             match self.shape(term) {
                 Some(Shape::Variable(_, sort)) => {
-                    let _ = writeln!(script, "(declare-const {} {})", self.name(term), sort.name());
+                    let name = self.name(term);
+                    let _ = match value(term, &name) {
+                        Some(value) => writeln!(script, "(define-fun {name} () {} {value})", sort.name()),
+                        None => writeln!(script, "(declare-const {name} {})", sort.name()),
+                    };
                 }
                 Some(Shape::Apply(op, parts)) => {
                     let parts: Vec<String> = parts.iter().map(|part| self.name(*part)).collect();

@@ -7,17 +7,23 @@ use super::solvers::{Program, tell};
 use super::table::definition;
 
 /// Numbers that look random and are the same in every run (xorshift).
-struct Dice(u64);
+pub(super) struct Dice(u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    /// Others in a run with an `ADMIT_SEED`.
+    pub(super) fn new() -> Self {
+        let seed = std::env::var("ADMIT_SEED").ok().and_then(|seed| seed.parse::<u64>().ok()).unwrap_or(0);
+        Self(0x9E37_79B9_7F4A_7C15 ^ seed.wrapping_mul(0x2545_F491_4F6C_DD1D))
+    }
+
+    pub(super) fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         usize::try_from(self.0 % u64::try_from(sides).expect("few sides")).expect("fits")
     }
 
-    fn pick<'t>(&mut self, all: &[&'t str]) -> &'t str {
+    pub(super) fn pick<'t>(&mut self, all: &[&'t str]) -> &'t str {
         all[self.roll(all.len())]
     }
 }
@@ -387,7 +393,7 @@ fn side(dice: &mut Dice, of: Of, subject: &Subject) -> Option<(String, Side)> {
 /// Of pairs of a rule and an object, how many were compared, and the first that differ.
 fn compare(solver: &mut Program, of: Of, rules: usize, objects: usize) -> (usize, Vec<String>) {
     let subject = Subject::new(&definition(&[]), None).expect("a definition");
-    let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
+    let mut dice = Dice::new();
     let (mut compared, mut undecided, mut silent, mut wrong) = (0, 0, 0, Vec::new());
     for _ in 0..rules {
         let Some((rule, side)) = side(&mut dice, of, &subject) else { continue };
