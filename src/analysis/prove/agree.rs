@@ -47,6 +47,8 @@ pub fn agreement(
         }
         pins.push(world.terms.and(&parts));
     }
+    let asked: Vec<Term> = pins.iter().chain([&ruling.denied, &ruling.failed]).copied().collect();
+    world.settle(&asked);
     let mut roots = world.assumed.clone();
     roots.extend([ruling.denied, ruling.failed]);
     roots.extend(&pins);

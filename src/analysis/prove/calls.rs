@@ -5,9 +5,8 @@ use std::rc::Rc;
 use admit_cel::syntax::{Expr, ExprId, Literal};
 
 use super::eval::Evaluator;
-use super::regular;
 use super::term::Term;
-use super::value::{Kind, List, Outcome, Value};
+use super::value::{Outcome, Value};
 use super::{Undecided, undecided};
 
 /// Of values that are no choices.
@@ -37,6 +36,9 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             }
             ("@in" | "_in_", [element, range]) => self.membership(*element, *range),
             ("_[_]", [operand, key]) => {
+                if let Some(part) = self.part_of_split(*operand, *key) {
+                    return part;
+                }
                 let (operand, key) = (self.eval(*operand)?, self.eval(*key)?);
                 self.both(&operand, &key, &mut |this, operand, key| {
                     if let Value::Optional(there, inner) = operand {
@@ -53,8 +55,10 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             }
             ("-_", [operand]) => {
                 let operand = self.eval(*operand)?;
-                let zero = Value::Int(self.world.terms.int(0));
-                self.each(&operand, &mut |this, value| this.arithmetic("_-_", &zero, value))
+                self.each(&operand, &mut |this, value| {
+                    let nothing = this.nothing_of(value);
+                    this.arithmetic("_-_", &nothing, value)
+                })
             }
             ("_<_" | "_<=_" | "_>_" | "_>=_", [left, right]) => {
                 let (left, right) = (self.eval(*left)?, self.eval(*right)?);
@@ -142,19 +146,22 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                     value => this.no_overload(value),
                 })
             }
-            _ => Err(undecided(format!("the function `{function}`"))),
+            _ => self
+                .text_call(function, all)
+                .or_else(|| self.measure_call(function, all))
+                .unwrap_or_else(|| Err(undecided(format!("the function `{function}`")))),
         }
     }
 
     /// A value that no overload takes; or one of which that is not known.
-    fn no_overload(&mut self, value: &Value) -> Result<Outcome, Undecided> {
+    pub(super) fn no_overload(&mut self, value: &Value) -> Result<Outcome, Undecided> {
         match value {
             Value::Unknown(what) => Err(undecided(*what)),
             _ => Ok(self.world.failed()),
         }
     }
 
-    fn both(
+    pub(super) fn both(
         &mut self,
         left: &Outcome,
         right: &Outcome,
@@ -274,7 +281,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
     }
 
     /// An item or entry: whether the key is none, whether there is such a one, and what it is.
-    fn element(&mut self, operand: &Value, key: &Value) -> Result<(Term, Term, Value), Undecided> {
+    pub(super) fn element(&mut self, operand: &Value, key: &Value) -> Result<(Term, Term, Value), Undecided> {
         let no = self.world.terms.bool(false);
         match (operand, key) {
             (Value::Unknown(what), _) | (_, Value::Unknown(what)) => Err(undecided(*what)),
@@ -306,138 +313,6 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 Err(undecided("an index of another type"))
             }
             _ => Ok((no, no, Value::Null)),
-        }
-    }
-
-    fn arithmetic(&mut self, function: &str, left: &Value, right: &Value) -> Result<Outcome, Undecided> {
-        match (function, left, right) {
-            (_, Value::Unknown(what), _) | (_, _, Value::Unknown(what)) => Err(undecided(*what)),
-            (_, Value::Int(left), Value::Int(right)) => Ok(self.whole(function, *left, *right)),
-            ("_+_", Value::Text(left), Value::Text(right)) => {
-                let joined = self.world.terms.join(*left, *right);
-                Ok(self.world.good(Value::Text(joined)))
-            }
-            ("_+_", Value::List(left), Value::List(right)) => {
-                let is_merged = |list: &List| matches!(list.kind, Kind::Set | Kind::Keyed(_));
-                if is_merged(left) || is_merged(right) {
-                    return Err(undecided("sets and map lists put together"));
-                }
-                let items = left.items.iter().chain(right.items.iter()).cloned().collect();
-                Ok(self.world.good(Value::list(items)))
-            }
-            _ => Ok(self.world.failed()),
-        }
-    }
-
-    /// On 64 bits: what does not fit is an error.
-    fn whole(&mut self, function: &str, left: Term, right: Term) -> Outcome {
-        let terms = &mut self.world.terms;
-        let (zero, minus_one) = (terms.int(0), terms.int(-1));
-        let (least, most) = (terms.int(i64::MIN), terms.int(i64::MAX));
-        let by_zero = terms.eq(right, zero);
-        let is_least = terms.eq(left, least);
-        let by_minus_one = terms.eq(right, minus_one);
-        let beyond = terms.and(&[is_least, by_minus_one]);
-        let (value, error) = match function {
-            "_+_" => (terms.add(left, right), None),
-            "_-_" => (terms.sub(left, right), None),
-            "_*_" => (terms.mul(left, right), None),
-            "_/_" => (terms.quotient(left, right), Some(terms.or(&[by_zero, beyond]))),
-            _ => (terms.remainder(left, right), Some(terms.or(&[by_zero, beyond]))),
-        };
-        let error = error.unwrap_or_else(|| {
-            let (low, high) = (terms.lt(value, least), terms.lt(most, value));
-            terms.or(&[low, high])
-        });
-        Outcome { error, value: Value::Int(value) }
-    }
-
-    fn order(&mut self, function: &str, left: &Value, right: &Value) -> Result<Outcome, Undecided> {
-        let (a, b, is_text) = match (left, right) {
-            (Value::Unknown(what), _) | (_, Value::Unknown(what)) => return Err(undecided(*what)),
-            (Value::Int(a), Value::Int(b)) => (*a, *b, false),
-            (Value::Text(a), Value::Text(b)) => (*a, *b, true),
-            (Value::Bool(_), Value::Bool(_)) => return Err(undecided("truth values in an order")),
-            _ => return Ok(self.world.failed()),
-        };
-        let terms = &mut self.world.terms;
-        let (a, b) = if matches!(function, "_>_" | "_>=_") { (b, a) } else { (a, b) };
-        let strict = matches!(function, "_<_" | "_>_");
-        let value = match (is_text, strict) {
-            (false, true) => terms.lt(a, b),
-            (false, false) => terms.le(a, b),
-            (true, true) => terms.text_lt(a, b),
-            (true, false) => {
-                let greater = terms.text_lt(b, a);
-                terms.not(greater)
-            }
-        };
-        Ok(self.world.good(Value::Bool(value)))
-    }
-
-    fn size(&mut self, value: &Value) -> Result<Outcome, Undecided> {
-        let size = match value {
-            Value::Text(text) => self.world.terms.length(*text),
-            Value::List(list) => self.world.count(list.items.iter().map(|(there, _)| *there)),
-            Value::Map(map) => self.world.count(map.entries.iter().map(|(there, ..)| *there)),
-            Value::Object(id) => self.object_size(*id)?,
-            value => return self.no_overload(value),
-        };
-        Ok(self.world.good(Value::Int(size)))
-    }
-
-    fn text_test(&mut self, function: &str, text: &Value, part: &Value) -> Result<Outcome, Undecided> {
-        let (Value::Text(text), Value::Text(part)) = (text, part) else {
-            return match part {
-                Value::Unknown(what) => Err(undecided(*what)),
-                _ => self.no_overload(text),
-            };
-        };
-        let terms = &mut self.world.terms;
-        let holds = match function {
-            "startsWith" => terms.starts_with(*text, *part),
-            "endsWith" => terms.ends_with(*text, *part),
-            _ => terms.contains(*text, *part),
-        };
-        Ok(self.world.good(Value::Bool(holds)))
-    }
-
-    fn matches(&mut self, text: ExprId, pattern: ExprId) -> Result<Outcome, Undecided> {
-        let Expr::Literal(Literal::String(pattern)) = self.ast.expr(pattern) else {
-            return Err(undecided("`matches` with a pattern that is not constant"));
-        };
-        let language =
-            regular::language(pattern).map_err(|why| undecided(format!("`matches` with {why}")))?;
-        let text = self.eval(text)?;
-        self.each(&text, &mut |this, value| match value {
-            Value::Text(text) => {
-                let holds = this.world.terms.in_language(*text, &language);
-                Ok(this.world.good(Value::Bool(holds)))
-            }
-            value => this.no_overload(value),
-        })
-    }
-
-    fn conversion(&mut self, function: &str, value: &Value) -> Result<Outcome, Undecided> {
-        let same = self.world.good(value.clone());
-        match (function, value) {
-            (_, Value::Unknown(what)) => Err(undecided(*what)),
-            ("dyn", _) | ("string", Value::Text(_)) | ("int", Value::Int(_)) | ("bool", Value::Bool(_)) => {
-                Ok(same)
-            }
-            ("type", value) => {
-                let name = match value {
-                    Value::Null => "null_type",
-                    Value::Bool(_) => "bool",
-                    Value::Int(_) => "int",
-                    Value::Text(_) => "string",
-                    Value::List(_) => "list",
-                    Value::Map(_) => "map",
-                    _ => return Err(undecided("the type of an object")),
-                };
-                Ok(self.world.good(Value::Type(name)))
-            }
-            _ => Err(undecided(format!("the function `{function}` on values of other types"))),
         }
     }
 }

@@ -21,13 +21,8 @@ impl<'s> World<'s> {
         match &form {
             Form::Text(text) => self.of_text(*text, schema, &mut demands),
             Form::Int(int) => self.of_int(*int, checks, &mut demands),
-            Form::IntOrText { .. } => {
-                let has_checks =
-                    checks.minimum.is_some() || checks.maximum.is_some() || checks.pattern.is_some();
-                let has_lengths = checks.min_length.is_some() || checks.max_length.is_some();
-                if has_checks || has_lengths || checks.enumeration.iter().next().is_some() {
-                    demands.push(Err("bounds of what is a number or a text".to_owned()));
-                }
+            Form::IntOrText { is_int, int, text } => {
+                self.of_either(*is_int, *int, *text, schema, &mut demands)
             }
             Form::Bool(value) => self.of_bool(*value, checks, &mut demands),
             Form::List { length, .. } => {
@@ -48,6 +43,21 @@ impl<'s> World<'s> {
         }
         self.alternatives(id, checks, &mut demands)?;
         Ok(demands)
+    }
+
+    /// What is said of numbers is said of numbers alone, and what of texts of texts.
+    fn of_either(&mut self, is_int: Term, int: Term, text: Term, schema: &Schema, demands: &mut Vec<Demand>) {
+        let (mut of_int, mut of_text) = (Vec::new(), Vec::new());
+        self.of_int(int, &schema.checks, &mut of_int);
+        self.of_text(text, schema, &mut of_text);
+        let is_text = self.terms.not(is_int);
+        for (when, demand) in of_int
+            .into_iter()
+            .map(|demand| (is_int, demand))
+            .chain(of_text.into_iter().map(|demand| (is_text, demand)))
+        {
+            demands.push(demand.map(|holds| self.terms.implies(when, holds)));
+        }
     }
 
     fn unsaid_members(checks: &Checks, demands: &mut Vec<Demand>) {

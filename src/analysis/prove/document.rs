@@ -13,6 +13,7 @@ use admit_policy::schema::{Schema, SchemaType};
 use serde_json::Value;
 
 use super::guesses::Guesses;
+use super::readings::Readings;
 use super::regular;
 use super::sample;
 use super::term::{Sort, Term, Terms};
@@ -102,6 +103,11 @@ pub(super) struct World<'s> {
     pub(super) own_texts: Vec<(Term, Box<str>, Range<usize>)>,
     /// Truth values that are not followed.
     pub(super) guesses: Guesses,
+    /// Texts that are read as something else.
+    pub(super) readings: Readings,
+    /// Where each text of the objects is there, and its schema; and where those are that are thought of in few parts alone.
+    pub(super) text_places: BTreeMap<Term, (Term, &'s Schema)>,
+    pub(super) cut_texts: BTreeSet<Term>,
     /// Whether defaults are told from what is written.
     pub(super) tells_defaults: bool,
     /// Under which condition a node that is made of others is of another type than its schema's.
@@ -122,6 +128,9 @@ impl<'s> World<'s> {
             items: items.clamp(1, MOST_ITEMS),
             own_texts: Vec::new(),
             guesses: Guesses::default(),
+            readings: Readings::default(),
+            text_places: BTreeMap::new(),
+            cut_texts: BTreeSet::new(),
             tells_defaults: false,
             mismatches: BTreeMap::new(),
             replaced: None,
@@ -277,6 +286,15 @@ impl<'s> World<'s> {
             node.form = Some(form.clone());
         }
         if is_valid {
+            match &form {
+                Form::Text(text) => drop(self.text_places.insert(*text, (here, schema))),
+                Form::IntOrText { is_int, text, .. } => {
+                    let is_text = self.terms.not(*is_int);
+                    let here = self.terms.and(&[here, is_text]);
+                    self.text_places.insert(*text, (here, schema));
+                }
+                _ => {}
+            }
             let before = self.assumed.len();
             self.checks(id, schema, here)?;
             if let Form::Text(text) = form

@@ -224,7 +224,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 return Ok(this.world.good(Value::Bool(found)));
             }
             let error = this.world.terms.not(found);
-            Ok(Outcome { error, value: selected })
+            Ok(this.world.read(Outcome { error, value: selected }))
         })
     }
 
@@ -245,6 +245,9 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             return Ok((there, self.world.merged(*condition, yes, no)));
         }
         let (found, value) = self.member(inner, field)?;
+        if value.may_be_unreadable() {
+            return Err(undecided("an instant that may be absent"));
+        }
         Ok((self.world.terms.and(&[there, found]), value))
     }
 

@@ -17,10 +17,12 @@
 //! | part | decides |
 //! |---|---|
 //! | `term`, `literal` | terms of SMT-LIB 2 and their text |
-//! | `regular`, `sample` | patterns as languages, and texts that schemas allow |
+//! | `regular`, `sample`, `inclusion` | patterns as languages, texts that schemas allow, patterns that say less than others |
 //! | `document`, `roots`, `lists`, `demands`, `needed` | an object that may be any that a schema allows |
 //! | `made` | an object as it is read with another schema |
-//! | `value`, `eval`, `calls` | what expressions come to |
+//! | `value`, `equality`, `eval`, `calls`, `numbers` | what expressions come to |
+//! | `texts`, `named`, `formats` | functions on texts, and formats |
+//! | `measures`, `reader`, `readings`, `reading` | quantities, instants and durations that texts are read as |
 //! | `guess`, `guesses` | what is not followed, taken for anything |
 //! | `whole` | what every object has, whatever its schema |
 //! | `side` | the rules that are compared, and what the engine says of an object |
@@ -30,23 +32,33 @@
 //! | `shrink`, `search` | smaller objects, and objects without a solver |
 //! | `agree` | whether terms say of an object what the engine says |
 //! | `query` | the questions, one after another |
-//! | `changes`, `refusals`, `upgrade`, `written` | what the next version of a definition refuses anew |
+//! | `changes`, `refusals`, `many`, `upgrade`, `written` | what the next version of a definition refuses anew |
 
 mod agree;
 mod calls;
 mod changes;
 mod demands;
 mod document;
+mod equality;
 mod eval;
+mod formats;
 mod guess;
 mod guesses;
+mod inclusion;
 mod lists;
 mod literal;
 mod made;
+mod many;
+mod measures;
 mod model;
+mod named;
 mod needed;
+mod numbers;
 mod placed;
 mod query;
+mod reader;
+mod reading;
+mod readings;
 mod refusals;
 mod regular;
 mod roots;
@@ -56,6 +68,7 @@ mod search;
 mod shrink;
 mod side;
 mod term;
+mod texts;
 mod upgrade;
 mod value;
 mod view;

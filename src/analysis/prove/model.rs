@@ -27,9 +27,11 @@ pub(super) enum Sat {
     Unknown,
 }
 
-/// Every answer in what a solver printed, in order.
-pub(super) fn answers(text: &str) -> Vec<Sat> {
+/// Every answer in what a solver printed for a script, in order. Where it is asked for values and stopped before it said them, the
+/// first answer is none.
+pub(super) fn answers(script: &str, text: &str) -> Vec<Sat> {
     let mut found = Vec::new();
+    let mut is_told = !script.contains("(get-value");
     let mut parts = Parts { rest: text };
     while let Some(part) = parts.next_part(0) {
         match &part {
@@ -37,12 +39,16 @@ pub(super) fn answers(text: &str) -> Vec<Sat> {
             Part::Word(word) if word == "unsat" => found.push(Sat::No),
             Part::Word(word) if word == "unknown" || word == "timeout" => found.push(Sat::Unknown),
             Part::List(pairs) => {
+                is_told = true;
                 if let Some(Sat::Yes(model)) = found.last_mut() {
                     model.extend(pairs.iter().filter_map(pair));
                 }
             }
             Part::Word(_) | Part::Text(_) => {}
         }
+    }
+    if let (Some(first @ Sat::Yes(_)), false) = (found.first_mut(), is_told) {
+        *first = Sat::Unknown;
     }
     found
 }

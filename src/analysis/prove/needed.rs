@@ -1,5 +1,6 @@
 //! What of a question a solver is asked: texts of which nothing but their own schema is known need no solver.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::document::World;
@@ -16,16 +17,19 @@ pub(super) struct Needed {
 impl World<'_> {
     /// Leaves out the texts of which nothing is known but what their own schema demands, and that is known to be possible.
     pub(super) fn needed(&self, goals: &[Term]) -> Needed {
-        let in_goals = self.terms.variables_of(goals);
+        let in_goals: BTreeSet<Term> = self.terms.variables_of(goals).into_iter().collect();
         let mut open = vec![true; self.assumed.len()];
         let occurrences: Vec<Vec<Term>> =
             self.assumed.iter().map(|term| self.terms.variables_of(std::slice::from_ref(term))).collect();
+        let mut places: BTreeMap<Term, Vec<usize>> = BTreeMap::new();
+        for (at, variables) in occurrences.iter().enumerate() {
+            for variable in variables {
+                places.entry(*variable).or_default().push(at);
+            }
+        }
         let mut texts = Model::new();
         for (variable, sample, own) in &self.own_texts {
-            let elsewhere = occurrences
-                .iter()
-                .enumerate()
-                .any(|(at, variables)| !own.contains(&at) && variables.contains(variable));
+            let elsewhere = places.get(variable).into_iter().flatten().any(|at| !own.contains(at));
             let says_more = occurrences
                 .get(own.clone())
                 .is_none_or(|own| own.iter().any(|variables| self.says_more(*variable, variables)));
@@ -66,7 +70,12 @@ impl World<'_> {
 impl Terms {
     /// Asks whether what was said can be, and for which values of the terms' variables.
     pub(super) fn asked(&self, roots: &[Term]) -> String {
-        let names: Vec<String> = self.variables_of(roots).iter().map(|term| self.name(*term)).collect();
+        self.asked_of(&self.variables_of(roots))
+    }
+
+    /// Asks whether what was said can be, and for which values of some variables.
+    pub(super) fn asked_of(&self, variables: &[Term]) -> String {
+        let names: Vec<String> = variables.iter().map(|term| self.name(*term)).collect();
         if names.is_empty() {
             return "(check-sat)\n".to_owned();
         }

@@ -305,6 +305,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         let mut scope = Scope::default();
         let (own, null) = (self.world.value_of(place.node)?, self.world.node(place.node)?.null);
         let own = self.world.good(without_null(own, null));
+        let own = self.world.read(own);
         scope.globals.insert("self", own);
         if place_of.looks_back {
             let old = match place.old {
@@ -318,6 +319,9 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
                 }
             };
             let (there, value) = old;
+            if is_optional && value.may_be_unreadable() {
+                return Err(undecided("an instant that may be absent"));
+            }
             let value = if is_optional {
                 Value::Optional(there, Rc::new(value))
             } else {
@@ -325,6 +329,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
                 value
             };
             let value = self.world.good(value);
+            let value = self.world.read(value);
             scope.globals.insert("oldSelf", value);
         }
         if self.world.terms.known_bool(asked) == Some(false) {

@@ -255,6 +255,7 @@ impl<'a> Inquiry<'a> {
         if !has_alternatives(schema) {
             world.is_bounded = are_cut;
         }
+        world.settle(&[broken]);
         Ok(Prepared { world, objects, broken })
     }
 
@@ -271,13 +272,18 @@ impl<'a> Inquiry<'a> {
         }
         let (script, texts) = script(&prepared.world, prepared.broken);
         let answers = match solver.ask(&script) {
-            Ok(text) => model::answers(&text),
+            Ok(text) => model::answers(&script, &text),
             Err(error @ SolverError::TimedOut) => {
                 return Ok(Verdict::Undecided(vec![undecided(error.to_string())]));
             }
             Err(SolverError::Broken(why)) => return Ok(Verdict::Undecided(vec![undecided(why)])),
         };
         match answers.first() {
+            // Of texts that are all in more parts nothing was asked.
+            Some(Sat::No) if answers.iter().rev().take(prepared.world.cut_texts.len()).any(is_no) => {
+                let what = format!("texts in more than {} parts", prepared.world.items);
+                return Ok(Verdict::Undecided(vec![undecided(what)]));
+            }
             Some(Sat::No) => return Ok(holds(&prepared.world)),
             Some(Sat::Yes(_)) => {}
             Some(Sat::Unknown) | None => {
@@ -290,7 +296,9 @@ impl<'a> Inquiry<'a> {
         });
         let models: Vec<Model> = models.collect();
         let mut last = None;
-        for model in models.iter().cloned().chain(models.iter().flat_map(|model| variants(prepared, model))) {
+        let world = &prepared.world;
+        let first = models.iter().flat_map(|model| [world.respelled(model), model.clone()]);
+        for model in first.chain(models.iter().flat_map(|model| variants(prepared, model))) {
             if last.is_some() && over() {
                 break;
             }
@@ -304,8 +312,11 @@ impl<'a> Inquiry<'a> {
             }
             last = last.or(request);
         }
-        if !prepared.world.guesses.made.is_empty() {
-            return Ok(Verdict::Undecided(prepared.world.guesses.made.clone()));
+        let world = &prepared.world;
+        let not_followed: Vec<Undecided> =
+            world.guesses.made.iter().chain(&world.readings.notes).cloned().collect();
+        if !not_followed.is_empty() {
+            return Ok(Verdict::Undecided(not_followed));
         }
         if !prepared.world.relaxed.is_empty() {
             let left_out: Vec<&str> = prepared.world.relaxed.iter().map(String::as_str).collect();
@@ -322,6 +333,7 @@ impl<'a> Inquiry<'a> {
                 break;
             }
             tried = tried.saturating_add(1);
+            let model = prepared.world.respelled(&model);
             let found = Self::request(prepared, &model).and_then(|request| self.confirmed(&request, that));
             if let Some(found) = found {
                 return Verdict::Refuted(Box::new(shrunk(
@@ -408,17 +420,33 @@ fn variants(prepared: &Prepared<'_>, model: &Model) -> Vec<Model> {
     found
 }
 
+fn is_no(answer: &Sat) -> bool {
+    !matches!(answer, Sat::Yes(_))
+}
+
 /// The question as text, and the values of texts that are no part of it.
 fn script(world: &World<'_>, broken: Term) -> (String, Model) {
     let Needed { assumed, texts } = world.needed(&[broken]);
-    let mut roots = assumed;
+    let mut roots = assumed.clone();
     roots.push(broken);
+    roots.extend(&world.cut_texts);
     let mut script = String::from("(set-option :produce-models true)\n(set-logic ALL)\n");
     world.terms.write(&roots, &mut script);
-    for term in &roots {
+    let assert = |script: &mut String, term: &Term| {
         let _ = writeln!(script, "(assert {})", world.terms.name(*term));
+    };
+    assumed.iter().for_each(|term| assert(&mut script, term));
+    if world.cut_texts.is_empty() {
+        assert(&mut script, &broken);
+        return (script + &world.terms.asked(&roots) + &world.asked_of_samples(&roots), texts);
     }
+    script.push_str("(push 1)\n");
+    assert(&mut script, &broken);
     script.push_str(&world.terms.asked(&roots));
     script.push_str(&world.asked_of_samples(&roots));
+    script.push_str("(pop 1)\n");
+    for there in &world.cut_texts {
+        let _ = writeln!(script, "(push 1)\n(assert {})\n(check-sat)\n(pop 1)", world.terms.name(*there));
+    }
     (script, texts)
 }

@@ -1,6 +1,6 @@
 //! One step of an upgrade: what is written, as both definitions see it, and each keyword and rule that may refuse it anew.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use admit_policy::crd::CompiledCrd;
@@ -62,12 +62,22 @@ impl Seen {
     }
 }
 
+/// Values that a solver is asked for at once: of each change, of all variables.
+const MOST_VALUES: usize = 60_000;
+
+/// What is asked of many changes.
+pub(super) struct Many<'m> {
+    pub(super) assumed: &'m [Term],
+    pub(super) goals: &'m [Term],
+    pub(super) texts: &'m Model,
+}
+
 /// What may be refused anew, and the objects of which it is.
 pub(super) struct Question<'s> {
-    world: World<'s>,
+    pub(super) world: World<'s>,
     /// What is written, as it is told: the object, and for a status the stored one.
     roots: (NodeId, Option<NodeId>),
-    changes: Vec<Change>,
+    pub(super) changes: Vec<Change>,
     /// What the old definition asks and is not followed.
     left_out: BTreeSet<String>,
 }
@@ -148,60 +158,110 @@ impl<'s> Question<'s> {
         if self.changes.is_empty() {
             return report;
         }
-        let (script, texts) = self.script();
-        let answers = match solver.ask(&script) {
-            Ok(text) => model::answers(&text),
-            Err(SolverError::TimedOut) => {
-                report.undecided.push(undecided(SolverError::TimedOut.to_string()));
-                return report;
-            }
-            Err(SolverError::Broken(why)) => {
-                report.undecided.push(undecided(why));
+        let goals: Vec<Term> = self.changes.iter().map(|change| change.refused).collect();
+        self.world.settle(&goals);
+        let Needed { assumed, texts } = self.world.needed(&goals);
+        let roots: Vec<Term> = assumed.iter().chain(&goals).copied().collect();
+        let values = self.world.terms.variables_of(&roots).len();
+        if values.saturating_mul(goals.len()) > MOST_VALUES {
+            self.asked_of_many(
+                &Many { assumed: &assumed, goals: &goals, texts: &texts },
+                trial,
+                solver,
+                over,
+                &mut report,
+            );
+            return report;
+        }
+        let script = self.script(&assumed, &goals, &roots);
+        let answers = match answers(solver, &script) {
+            Ok(answers) => answers,
+            Err(why) => {
+                report.undecided.push(why);
                 return report;
             }
         };
+        let is_vacuous = self.is_vacuous(&answers);
         // Of each change it is asked whether there is such an object, and one that breaks nothing else.
         let mut answers = answers.chunks(if self.changes.len() > 1 { 2 } else { 1 });
-        let mut is_refuted = false;
         for change in &self.changes {
             let answer = answers.next().unwrap_or_default();
             if answer.first() == Some(&Sat::No) {
-                is_refuted = true;
+                self.holds(change, is_vacuous, &mut report);
                 continue;
             }
-            let mut found = None;
-            for answer in answer.iter().rev() {
-                let Sat::Yes(model) = answer else { continue };
-                let mut model = model.clone();
-                model.extend(texts.clone());
-                found = self.request(&model).and_then(|request| trial.smallest(change, request, over));
-                if found.is_some() {
-                    break;
-                }
-            }
-            match found {
-                Some(found) => report.breaks.push(Break {
-                    place: change.place.clone(),
-                    field: change.field.clone(),
-                    found,
-                }),
+            let models = answer.iter().rev().filter_map(|answer| match answer {
+                Sat::Yes(model) => Some(
+                    model
+                        .iter()
+                        .map(|(name, given)| (name.clone(), given.clone()))
+                        .chain(texts.clone())
+                        .collect(),
+                ),
+                Sat::No | Sat::Unknown => None,
+            });
+            match self.shown(change, models, trial, over) {
+                Some(found) => report.breaks.push(found),
                 None => report.undecided.push(self.why(change, answer).of(1, &change.place)),
             }
         }
-        let is_bounded = is_refuted && self.world.is_bounded;
-        report.up_to = is_bounded.then_some(self.world.items);
         report
     }
 
+    /// Notes that a change refuses nothing anew.
+    pub(super) fn holds(&self, change: &Change, is_vacuous: bool, report: &mut Report) {
+        if is_vacuous {
+            let what = format!("texts in more than {} parts", self.world.items);
+            report.undecided.push(undecided(what).of(1, &change.place));
+        } else if self.world.is_bounded {
+            report.up_to = Some(self.world.items);
+        }
+    }
+
+    /// The first of some models whose object the engine confirms.
+    pub(super) fn shown(
+        &self,
+        change: &Change,
+        models: impl Iterator<Item = Model>,
+        trial: &Trial<'_>,
+        over: &dyn Fn() -> bool,
+    ) -> Option<Break> {
+        for model in models {
+            let request = self.request(&self.world.respelled(&model));
+            if let Some(found) = request.and_then(|request| trial.smallest(change, request, over)) {
+                return Some(Break { place: change.place.clone(), field: change.field.clone(), found });
+            }
+        }
+        None
+    }
+
+    /// Whether no object is left of which something was asked: texts that are all in more parts than are thought of.
+    pub(super) fn is_vacuous(&self, answers: &[Sat]) -> bool {
+        let of_texts = answers.iter().rev().take(self.world.cut_texts.len());
+        of_texts.into_iter().any(|answer| !matches!(answer, Sat::Yes(_)))
+    }
+
+    /// Asks whether the texts that are thought of in few parts may be there.
+    pub(super) fn ask_of_texts(&self, script: &mut String) {
+        for there in &self.world.cut_texts {
+            let _ = writeln!(
+                script,
+                "(push 1)\n(assert {})\n(check-sat)\n(pop 1)",
+                self.world.terms.name(*there)
+            );
+        }
+    }
+
     /// Why it is not known whether something is refused anew.
-    fn why(&self, change: &Change, answer: &[Sat]) -> Undecided {
+    pub(super) fn why(&self, change: &Change, answer: &[Sat]) -> Undecided {
         if !answer.iter().any(|answer| matches!(answer, Sat::Yes(_))) {
             return undecided("the solver gave up");
         }
         if let Some(why) = &change.guessed {
             return undecided(why.clone());
         }
-        let guessed = self.world.guesses.made.iter().map(|one| one.what.as_str());
+        let made = self.world.guesses.made.iter().chain(&self.world.readings.notes);
+        let guessed = made.map(|one| one.what.as_str());
         let left_out: BTreeSet<&str> =
             self.left_out.iter().chain(&self.world.relaxed).map(String::as_str).chain(guessed).collect();
         if left_out.is_empty() {
@@ -220,19 +280,24 @@ impl<'s> Question<'s> {
         Some((object, stored))
     }
 
-    /// For each change: whether there is such an object, and whether there is one that nothing else is refused of.
-    fn script(&self) -> (String, Model) {
+    /// All that is assumed, and the names of what is asked.
+    pub(super) fn preamble(&self, assumed: &[Term], goals: &[Term]) -> String {
         let terms = &self.world.terms;
-        let goals: Vec<Term> = self.changes.iter().map(|change| change.refused).collect();
-        let Needed { assumed, texts } = self.world.needed(&goals);
-        let roots: Vec<Term> = assumed.iter().chain(&goals).copied().collect();
+        let roots: Vec<Term> = assumed.iter().chain(goals).chain(&self.world.cut_texts).copied().collect();
         let mut script = String::from("(set-option :produce-models true)\n(set-logic ALL)\n");
         terms.write(&roots, &mut script);
-        for assumed in &assumed {
+        for assumed in assumed {
             let _ = writeln!(script, "(assert {})", terms.name(*assumed));
         }
-        let ask = terms.asked(&roots);
-        for goal in &goals {
+        script
+    }
+
+    /// For each change: whether there is such an object, and whether there is one that nothing else is refused of.
+    fn script(&self, assumed: &[Term], goals: &[Term], roots: &[Term]) -> String {
+        let terms = &self.world.terms;
+        let mut script = self.preamble(assumed, goals);
+        let ask = terms.asked(roots);
+        for goal in goals {
             let _ = write!(script, "(push 1)\n(assert {})\n{ask}", terms.name(*goal));
             for other in goals.iter().filter(|other| *other != goal) {
                 let _ = writeln!(script, "(assert (not {}))", terms.name(*other));
@@ -240,7 +305,17 @@ impl<'s> Question<'s> {
             let again = if goals.len() > 1 { &ask } else { "" };
             let _ = writeln!(script, "{again}(pop 1)");
         }
-        (script, texts)
+        self.ask_of_texts(&mut script);
+        script
+    }
+}
+
+/// What a solver answers.
+pub(super) fn answers(solver: &mut dyn Solver, script: &str) -> Result<Vec<Sat>, Undecided> {
+    match solver.ask(script) {
+        Ok(text) => Ok(model::answers(script, &text)),
+        Err(SolverError::TimedOut) => Err(undecided(SolverError::TimedOut.to_string())),
+        Err(SolverError::Broken(why)) => Err(undecided(why)),
     }
 }
 
@@ -311,13 +386,18 @@ fn assume_rules(
 /// One change for each place: items and entries have the same.
 fn merged(world: &mut World<'_>, changes: Vec<Change>) -> Vec<Change> {
     let mut found: Vec<Change> = Vec::new();
+    let mut places: BTreeMap<(String, String), usize> = BTreeMap::new();
     for change in changes {
-        match found.iter_mut().find(|known| known.place == change.place && known.field == change.field) {
+        let key = (change.place.clone(), change.field.clone());
+        match places.get(&key).and_then(|at| found.get_mut(*at)) {
             Some(known) => {
                 known.refused = world.terms.or(&[known.refused, change.refused]);
                 known.guessed = known.guessed.take().or(change.guessed);
             }
-            None => found.push(change),
+            None => {
+                places.insert(key, found.len());
+                found.push(change);
+            }
         }
     }
     found.retain(|change| world.terms.known_bool(change.refused) != Some(false));

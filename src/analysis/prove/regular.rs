@@ -23,6 +23,23 @@ pub(super) fn language(pattern: &str) -> Result<String, &'static str> {
     searched(&part)
 }
 
+/// The texts that are this one but for the case of its ASCII letters.
+pub(super) fn in_any_case(text: &str) -> String {
+    let parts: Vec<String> = text
+        .chars()
+        .map(|c| {
+            let cases = [c.to_ascii_lowercase(), c.to_ascii_uppercase()];
+            let cases: Vec<String> = if c.is_ascii_alphabetic() {
+                cases.iter().map(|c| format!("(str.to_re {})", one(*c))).collect()
+            } else {
+                vec![format!("(str.to_re {})", one(c))]
+            };
+            union(&cases)
+        })
+        .collect();
+    concat(&parts)
+}
+
 /// The part with anything around it, but where it is bound to an end.
 fn searched(part: &PatternPart) -> Result<String, &'static str> {
     if let PatternPart::Either(parts) = part {

@@ -32,11 +32,13 @@ pub(super) fn text(schema: &Schema) -> Option<String> {
             }
         }
     }
-    let pace = Pace::new(None);
-    candidates.into_iter().filter(|text| is_expressible(text)).find(|text| {
-        let value = Value::String(text.clone());
-        schema::validate(&value, schema, None, &Path::Nil, &pace).is_empty()
-    })
+    candidates.into_iter().filter(|text| is_expressible(text)).find(|text| allows(schema, text))
+}
+
+/// Whether a text is valid for the schema.
+pub(super) fn allows(schema: &Schema, text: &str) -> bool {
+    let value = Value::String(text.to_owned());
+    schema::validate(&value, schema, None, &Path::Nil, &Pace::new(None)).is_empty()
 }
 
 /// A text of a format.

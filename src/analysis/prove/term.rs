@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 
 use super::literal::{written_int, written_text};
 
+mod texts;
+
 /// A term in its [`Terms`].
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct Term(u32);
@@ -295,76 +297,62 @@ impl Terms {
         self.ite(is_natural, direct, mirrored)
     }
 
-    /// In code points.
-    pub(super) fn length(&mut self, text: Term) -> Term {
-        match self.known_text(text).map(|text| text.chars().count()) {
-            Some(count) => self.int(i128::try_from(count).unwrap_or(i128::MAX)),
-            None => self.apply("str.len", Sort::Int, &[text]),
+    /// -1, 0 or 1.
+    pub(super) fn sign(&mut self, number: Term) -> Term {
+        let (minus, zero, plus) = (self.int(-1), self.int(0), self.int(1));
+        let (is_below, is_above) = (self.lt(number, zero), self.lt(zero, number));
+        let otherwise = self.ite(is_above, plus, zero);
+        self.ite(is_below, minus, otherwise)
+    }
+
+    /// Rounded down, by a number greater than zero.
+    pub(super) fn floor_quotient(&mut self, left: Term, by: i64) -> Term {
+        if let (Some(left), true) = (self.known_int(left), by > 0) {
+            let rounded = left.div_euclid(i128::from(by));
+            return self.int(rounded);
+        }
+        let by = self.int(by);
+        self.apply("div", Sort::Int, &[left, by])
+    }
+
+    /// The parts of a choice.
+    pub(super) fn as_choice(&self, term: Term) -> Option<(Term, Term, Term)> {
+        match self.shape(term) {
+            Some(Shape::Apply(Op::Plain("ite", _), parts)) => match **parts {
+                [condition, yes, no] => Some((condition, yes, no)),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
-    pub(super) fn text_lt(&mut self, left: Term, right: Term) -> Term {
-        match (self.known_text(left), self.known_text(right)) {
-            (Some(a), Some(b)) => {
-                let less = a < b;
-                self.bool(less)
-            }
-            _ if left == right => self.bool(false),
-            _ => self.apply("str.<", Sort::Bool, &[left, right]),
-        }
-    }
-
-    pub(super) fn join(&mut self, left: Term, right: Term) -> Term {
-        match (self.known_text(left), self.known_text(right)) {
-            (Some(a), Some(b)) => {
-                let joined = format!("{a}{b}");
-                self.text(&joined)
-            }
-            (Some(""), _) => right,
-            (_, Some("")) => left,
-            _ => self.apply("str.++", Sort::Text, &[left, right]),
-        }
-    }
-
-    fn text_test(
-        &mut self,
-        name: &'static str,
-        parts: [Term; 2],
-        test: fn(&str, &str) -> bool,
-        on: [usize; 2],
-    ) -> Term {
-        let known = |at: usize| parts.get(at).and_then(|part| self.known_text(*part));
-        if let (Some(text), Some(part)) = (known(on[0]), known(on[1])) {
-            let holds = test(text, part);
-            return self.bool(holds);
-        }
-        self.apply(name, Sort::Bool, &parts)
-    }
-
-    pub(super) fn starts_with(&mut self, text: Term, part: Term) -> Term {
-        self.text_test("str.prefixof", [part, text], |text, part| text.starts_with(part), [1, 0])
-    }
-
-    pub(super) fn ends_with(&mut self, text: Term, part: Term) -> Term {
-        self.text_test("str.suffixof", [part, text], |text, part| text.ends_with(part), [1, 0])
-    }
-
-    pub(super) fn contains(&mut self, text: Term, part: Term) -> Term {
-        self.text_test("str.contains", [text, part], |text, part| text.contains(part), [0, 1])
-    }
-
-    /// Whether a text is of a regular language, given in the solver's notation.
-    pub(super) fn in_language(&mut self, text: Term, language: &str) -> Term {
-        self.make(Shape::Apply(Op::InLanguage(language.into()), [text].into()))
+    /// Whether anybody asked if two terms are equal.
+    pub(super) fn are_compared(&self, one: Term, other: Term) -> bool {
+        let parts = [one.min(other), one.max(other)].into();
+        self.known.contains_key(&Shape::Apply(Op::Plain("=", Sort::Bool), parts))
     }
 
     /// Declarations and definitions of all that the terms are made of, in their order; a term is then known by its name.
     pub(super) fn write(&self, roots: &[Term], script: &mut String) {
+        self.write_with(roots, script, &|_, _| None);
+    }
+
+    /// The same, where some variables have a value.
+    pub(super) fn write_with(
+        &self,
+        roots: &[Term],
+        script: &mut String,
+        value: &dyn Fn(Term, &str) -> Option<String>,
+    ) {
         // Parts are made before what they are parts of.
         for term in self.all_of(roots) {
             match self.shape(term) {
                 Some(Shape::Variable(_, sort)) => {
-                    let _ = writeln!(script, "(declare-const {} {})", self.name(term), sort.name());
+                    let name = self.name(term);
+                    let _ = match value(term, &name) {
+                        Some(value) => writeln!(script, "(define-fun {name} () {} {value})", sort.name()),
+                        None => writeln!(script, "(declare-const {name} {})", sort.name()),
+                    };
                 }
                 Some(Shape::Apply(op, parts)) => {
                     let parts: Vec<String> = parts.iter().map(|part| self.name(*part)).collect();

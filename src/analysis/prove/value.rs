@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use super::document::{Form, Node, NodeId, World};
+use super::document::{Form, NodeId, World};
+use super::named::Format;
 use super::term::Term;
-use super::view::{View, is_open};
+use super::view::View;
 use super::{Undecided, undecided};
 
 /// What an expression comes to.
@@ -21,6 +22,15 @@ pub(super) enum Value {
     Bool(Term),
     Int(Term),
     Text(Term),
+    /// Nanoseconds since 1970.
+    Instant(Term),
+    /// Nanoseconds.
+    Span(Term),
+    Quantity(Quantity),
+    /// A format of texts, by its name.
+    Format(Format),
+    /// A field whose text is not what its format promises: to read it is an error.
+    Unreadable,
     /// An object of the document with declared properties.
     Object(NodeId),
     List(List),
@@ -33,6 +43,16 @@ pub(super) enum Value {
     Type(&'static str),
     /// A value that is not followed further, and why.
     Unknown(&'static str),
+}
+
+/// A quantity in billionths.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Quantity {
+    pub(super) value: Term,
+    /// Whether it converts to a whole number, and to which; none of what arithmetic made.
+    pub(super) integer: Option<(Term, Term)>,
+    /// Whether it may have more digits than are written out.
+    pub(super) is_far: Term,
 }
 
 /// Items in their order, each under a condition.
@@ -64,8 +84,10 @@ impl Value {
         Self::List(List { items: Rc::new(items), kind: Kind::Made })
     }
 
-    const fn is_typed_container(&self) -> bool {
+    /// Whether comparing it with a value of another type is an error.
+    pub(super) const fn is_strict(&self) -> bool {
         match self {
+            Self::Quantity(_) => true,
             Self::List(list) => !matches!(list.kind, Kind::Made),
             Self::Map(map) => map.of_document,
             _ => false,
@@ -90,13 +112,8 @@ impl<'s> World<'s> {
         let value = match form {
             Form::Bool(value) => Value::Bool(value),
             Form::Int(value) => Value::Int(value),
-            Form::Text(value) => match node.schema.checks.format.as_deref() {
-                Some("byte" | "duration" | "date" | "date-time") if typed => {
-                    self.guesses.texts.push(value);
-                    Value::Unknown("a time, a duration or bytes")
-                }
-                _ => Value::Text(value),
-            },
+            Form::Text(value) if typed => self.formatted(value, &node)?,
+            Form::Text(value) => Value::Text(value),
             Form::IntOrText { is_int, int, text } => {
                 Value::Choice(is_int, Rc::new(Value::Int(int)), Rc::new(Value::Text(text)))
             }
@@ -128,7 +145,11 @@ impl<'s> World<'s> {
 
     fn item(&mut self, id: NodeId) -> Result<(Term, Value), Undecided> {
         let present = self.node(id)?.present;
-        Ok((present, self.value_of(id)?))
+        let value = self.value_of(id)?;
+        if value.may_be_unreadable() {
+            return Ok((present, Value::Unknown("items that are instants")));
+        }
+        Ok((present, value))
     }
 
     /// One of two values.
@@ -145,6 +166,8 @@ impl<'s> World<'s> {
             (Value::Bool(a), Value::Bool(b)) => Value::Bool(self.terms.ite(condition, *a, *b)),
             (Value::Int(a), Value::Int(b)) => Value::Int(self.terms.ite(condition, *a, *b)),
             (Value::Text(a), Value::Text(b)) => Value::Text(self.terms.ite(condition, *a, *b)),
+            (Value::Instant(a), Value::Instant(b)) => Value::Instant(self.terms.ite(condition, *a, *b)),
+            (Value::Span(a), Value::Span(b)) => Value::Span(self.terms.ite(condition, *a, *b)),
             (Value::Optional(a, x), Value::Optional(b, y)) => {
                 let is_there = self.terms.ite(condition, *a, *b);
                 let value = match (self.terms.known_bool(*a), self.terms.known_bool(*b)) {
@@ -211,209 +234,6 @@ impl<'s> World<'s> {
         let counted: Vec<Term> =
             conditions.into_iter().map(|holds| self.terms.ite(holds, one, zero)).collect();
         self.terms.sum(&counted)
-    }
-
-    /// Whether two values are equal, and whether comparing them is an error.
-    pub(super) fn equal(&mut self, left: &Value, right: &Value) -> Result<(Term, Term), Undecided> {
-        self.check_size()?;
-        let no = self.terms.bool(false);
-        Ok(match (left, right) {
-            (Value::Choice(condition, yes, other), _) => {
-                let yes = self.equal(yes, right)?;
-                let other = self.equal(other, right)?;
-                self.either(*condition, yes, other)
-            }
-            (_, Value::Choice(condition, yes, other)) => {
-                let yes = self.equal(left, yes)?;
-                let other = self.equal(left, other)?;
-                self.either(*condition, yes, other)
-            }
-            (Value::Null, Value::Null) => (no, self.terms.bool(true)),
-            (Value::Null, _) | (_, Value::Null) => (no, no),
-            (Value::Unknown(what), _) | (_, Value::Unknown(what)) => return Err(undecided(*what)),
-            (Value::Bool(a), Value::Bool(b))
-            | (Value::Int(a), Value::Int(b))
-            | (Value::Text(a), Value::Text(b)) => (no, self.terms.eq(*a, *b)),
-            (Value::Type(a), Value::Type(b)) => (no, self.terms.bool(a == b)),
-            (Value::Optional(a, x), Value::Optional(b, y)) => {
-                let (error, equal) = self.equal(x, y)?;
-                let both = self.terms.and(&[*a, *b]);
-                let same = self.terms.eq(*a, *b);
-                let equal = self.terms.ite(both, equal, same);
-                (self.terms.and(&[both, error]), equal)
-            }
-            (Value::List(a), Value::List(b)) => (no, self.equal_lists(a, b)?),
-            (Value::Map(a), Value::Map(b)) => (no, self.equal_maps(a, b)?),
-            (Value::Object(a), Value::Object(b)) => (no, self.equal_objects(*a, *b)?),
-            (Value::Object(_), Value::Map(_)) | (Value::Map(_), Value::Object(_)) => {
-                return Err(undecided("an object compared with a map"));
-            }
-            (Value::Object(_), _) => return Err(undecided("an object compared with what is none")),
-            (left, _) if left.is_typed_container() => (self.terms.bool(true), no),
-            _ => (no, no),
-        })
-    }
-
-    fn either(&mut self, condition: Term, yes: (Term, Term), no: (Term, Term)) -> (Term, Term) {
-        (self.terms.ite(condition, yes.0, no.0), self.terms.ite(condition, yes.1, no.1))
-    }
-
-    /// Equality of what cannot fail to compare.
-    pub(super) fn surely_equal(&mut self, left: &Value, right: &Value) -> Result<Term, Undecided> {
-        let (error, equal) = self.equal(left, right)?;
-        if self.terms.known_bool(error) != Some(false) {
-            return Err(undecided("a comparison of parts that may fail"));
-        }
-        Ok(equal)
-    }
-
-    fn equal_lists(&mut self, left: &List, right: &List) -> Result<Term, Undecided> {
-        let (left_size, right_size) = (
-            self.count(left.items.iter().map(|(there, _)| *there)),
-            self.count(right.items.iter().map(|(there, _)| *there)),
-        );
-        let mut parts = vec![self.terms.eq(left_size, right_size)];
-        match &left.kind {
-            Kind::Made | Kind::Atomic => {
-                let (before_left, before_right) = (self.positions(left), self.positions(right));
-                for ((there, item), at) in left.items.iter().zip(&before_left) {
-                    for ((other_there, other), other_at) in right.items.iter().zip(&before_right) {
-                        let same_place = self.terms.eq(*at, *other_at);
-                        let both = self.terms.and(&[*there, *other_there, same_place]);
-                        if self.terms.known_bool(both) == Some(false) {
-                            continue;
-                        }
-                        let equal = self.surely_equal(item, other)?;
-                        parts.push(self.terms.implies(both, equal));
-                    }
-                }
-            }
-            Kind::Set => {
-                for (there, item) in right.items.iter() {
-                    let mut found = Vec::new();
-                    for (other_there, other) in left.items.iter() {
-                        let equal = self.surely_equal(other, item)?;
-                        found.push(self.terms.and(&[*other_there, equal]));
-                    }
-                    let found = self.terms.or(&found);
-                    parts.push(self.terms.implies(*there, found));
-                }
-            }
-            Kind::Keyed(keys) => {
-                for (there, item) in right.items.iter() {
-                    let mut found = Vec::new();
-                    for (other_there, other) in left.items.iter() {
-                        let same = self.same_keys(keys, other, item)?;
-                        let equal = self.surely_equal(other, item)?;
-                        found.push(self.terms.and(&[*other_there, same, equal]));
-                    }
-                    let found = self.terms.or(&found);
-                    parts.push(self.terms.implies(*there, found));
-                }
-            }
-        }
-        Ok(self.terms.and(&parts))
-    }
-
-    fn same_keys(&mut self, keys: &[Box<str>], left: &Value, right: &Value) -> Result<Term, Undecided> {
-        let (Value::Object(left), Value::Object(right)) = (left, right) else {
-            return Err(undecided("items of a map list that are no objects"));
-        };
-        let mut parts = Vec::new();
-        for key in keys {
-            let (Some(a), Some(b)) = (self.property(*left, key)?, self.property(*right, key)?) else {
-                return Err(undecided("a key of a map list that is not declared"));
-            };
-            for id in [a, b] {
-                let (present, null) = (self.node(id)?.present, self.node(id)?.null);
-                let is_set = self.terms.known_bool(present) == Some(true);
-                if !is_set || self.terms.known_bool(null) != Some(false) {
-                    return Err(undecided("a key of a map list that may be absent"));
-                }
-            }
-            let (a, b) = (self.value_of(a)?, self.value_of(b)?);
-            parts.push(self.surely_equal(&a, &b)?);
-        }
-        Ok(self.terms.and(&parts))
-    }
-
-    /// How many items are before each.
-    pub(super) fn positions(&mut self, list: &List) -> Vec<Term> {
-        let (mut before, one) = (self.terms.int(0), self.terms.int(1));
-        let mut positions = Vec::new();
-        for (there, _) in list.items.iter() {
-            positions.push(before);
-            let next = self.terms.add(before, one);
-            before = self.terms.ite(*there, next, before);
-        }
-        positions
-    }
-
-    fn equal_maps(&mut self, left: &Map, right: &Map) -> Result<Term, Undecided> {
-        let (left_size, right_size) = (
-            self.count(left.entries.iter().map(|(there, ..)| *there)),
-            self.count(right.entries.iter().map(|(there, ..)| *there)),
-        );
-        let mut parts = vec![self.terms.eq(left_size, right_size)];
-        for (there, key, value) in left.entries.iter() {
-            let mut found = Vec::new();
-            for (other_there, other_key, other) in right.entries.iter() {
-                let equal = self.surely_equal(value, other)?;
-                let same = self.terms.eq(*key, *other_key);
-                found.push(self.terms.and(&[*other_there, same, equal]));
-            }
-            let found = self.terms.or(&found);
-            parts.push(self.terms.implies(*there, found));
-        }
-        Ok(self.terms.and(&parts))
-    }
-
-    /// Objects of one schema, all of whose fields are declared.
-    fn equal_objects(&mut self, left: NodeId, right: NodeId) -> Result<Term, Undecided> {
-        if left == right {
-            return Ok(self.terms.bool(true));
-        }
-        let (a, b) = (self.node(left)?.clone(), self.node(right)?.clone());
-        let is_closed = !is_open(a.schema) && !a.is_metadata;
-        if !std::ptr::eq(a.schema, b.schema) || !is_closed {
-            return Err(undecided("objects that may have undeclared fields, compared"));
-        }
-        let typed = self.view == View::Typed;
-        let mut parts = Vec::new();
-        if typed {
-            let uncounted = || undecided("objects that may have undeclared fields, compared");
-            let (x, y) = (self.count_properties(left)?, self.count_properties(right)?);
-            parts.push(self.terms.eq(x.ok_or_else(uncounted)?, y.ok_or_else(uncounted)?));
-        }
-        for name in a.schema.properties.keys() {
-            let (Some(x), Some(y)) = (self.property(left, name)?, self.property(right, name)?) else {
-                return Err(undecided("objects with untyped fields, compared"));
-            };
-            let (child, other) = (self.node(x)?.clone(), self.node(y)?.clone());
-            let (x, y) = (self.value_of(x)?, self.value_of(y)?);
-            if typed {
-                // What is null counts as a field, and is an absent one when it is compared.
-                let (x, y) = (without_null(x, child.null), without_null(y, other.null));
-                let mine = self.is_set(&child);
-                let theirs = self.is_set(&other);
-                let equal = self.surely_equal(&x, &y)?;
-                let equal = self.terms.implies(mine, equal);
-                let same = self.terms.eq(mine, theirs);
-                let holds = self.terms.and(&[same, equal]);
-                parts.push(self.terms.implies(child.present, holds));
-            } else {
-                let equal = self.surely_equal(&x, &y)?;
-                parts.push(self.terms.eq(child.present, other.present));
-                parts.push(self.terms.implies(child.present, equal));
-            }
-        }
-        Ok(self.terms.and(&parts))
-    }
-
-    /// Whether a field is there and not null.
-    fn is_set(&mut self, node: &Node<'_>) -> Term {
-        let not_null = self.terms.not(node.null);
-        self.terms.and(&[node.present, not_null])
     }
 }
 

@@ -6,7 +6,7 @@ use admit_policy::schema::{AdditionalProperties, Checks, Enumeration, Pattern, S
 /// A DNS subdomain.
 pub(super) const NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 /// A DNS label.
-const LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+pub(super) const LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 
 fn text(pattern: Option<&str>, most: Option<i64>) -> Schema {
     let checks = Checks { pattern: pattern.map(Pattern::new), max_length: most, ..Checks::default() };

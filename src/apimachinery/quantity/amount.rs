@@ -124,6 +124,27 @@ impl<'a> Quantity<'a> {
         }
     }
 
+    /// The number in billionths, of which every quantity that was read is a whole number; none where that does not fit.
+    ///
+    /// ```
+    /// use admit_apimachinery::quantity::Quantity;
+    ///
+    /// let nanos = |text| Quantity::parse(text).ok().and_then(|read| read.nanos());
+    /// assert_eq!((nanos("-1.5Ki"), nanos("3n")), (Some(-1_536_000_000_000), Some(3)));
+    /// assert_eq!(nanos("1e200"), None, "too large");
+    /// ```
+    #[must_use]
+    pub fn nanos(&self) -> Option<i128> {
+        let number = Magnitude::of(&self.amount);
+        if number.digits.is_zero() {
+            return Some(0);
+        }
+        let places = u32::try_from(number.exponent.checked_add(9)?).ok()?;
+        let digits: i128 = number.digits.text().parse().ok()?;
+        let value = digits.checked_mul(10_i128.checked_pow(places)?)?;
+        if number.negative { value.checked_neg() } else { Some(value) }
+    }
+
     /// The number times `10^places`, rounded up to an integer, or the nearest that fits: Go's `ScaledValue`.
     ///
     /// ```

@@ -13,6 +13,32 @@ pub struct Quantity<'a> {
     pub(crate) computed: bool,
 }
 
+impl Quantity<'_> {
+    /// The number in billionths, of which every quantity that was read is a whole number; none where that does not fit.
+    ///
+    /// ```
+    /// use admit_cel::{Bindings, Env, Evaluation, Mode, Opaque, Value, Version};
+    ///
+    /// let env = Env::kubernetes(Version(1, 36), Mode::New);
+    /// let program = env.program(&env.compile("quantity('1.5k')")?)?;
+    /// let arena = bumpalo::Bump::new();
+    /// let value = program.eval(&Bindings::new(&program), &mut Evaluation::new(&arena))?;
+    /// let Value::Opaque(Opaque::Quantity(quantity)) = value else { panic!("{value:?}") };
+    /// assert_eq!((quantity.nanos(), quantity.as_integer()), (Some(1_500_000_000_000), Some(1_500)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn nanos(&self) -> Option<i128> {
+        self.number.nanos()
+    }
+
+    /// What `asInteger` gives; none where that fails. [`Self::nanos`] has an example.
+    #[must_use]
+    pub fn as_integer(&self) -> Option<i64> {
+        self.number.as_integer()
+    }
+}
+
 impl PartialEq for Quantity<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.number == other.number

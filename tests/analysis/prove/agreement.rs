@@ -7,17 +7,23 @@ use super::solvers::{Program, tell};
 use super::table::definition;
 
 /// Numbers that look random and are the same in every run (xorshift).
-struct Dice(u64);
+pub(super) struct Dice(u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    /// Others in a run with an `ADMIT_SEED`.
+    pub(super) fn new() -> Self {
+        let seed = std::env::var("ADMIT_SEED").ok().and_then(|seed| seed.parse::<u64>().ok()).unwrap_or(0);
+        Self(0x9E37_79B9_7F4A_7C15 ^ seed.wrapping_mul(0x2545_F491_4F6C_DD1D))
+    }
+
+    pub(super) fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         usize::try_from(self.0 % u64::try_from(sides).expect("few sides")).expect("fits")
     }
 
-    fn pick<'t>(&mut self, all: &[&'t str]) -> &'t str {
+    pub(super) fn pick<'t>(&mut self, all: &[&'t str]) -> &'t str {
         all[self.roll(all.len())]
     }
 }
@@ -116,7 +122,9 @@ fn leaf(dice: &mut Dice) -> String {
         "part.t",
         "map.a",
     ];
-    match dice.roll(14) {
+    match dice.roll(18) {
+        14 | 15 => measured(dice),
+        16 | 17 => on_texts(dice),
         12 => {
             let field = dice.pick(&["part", "tags", "keyed", "list", "map", "labels", "none", "port", "int"]);
             format!("self.{field} {} self.{field}", dice.pick(&["==", "!="]))
@@ -134,6 +142,84 @@ fn leaf(dice: &mut Dice) -> String {
         9 => "self.labels.all(k, v, k != v)".to_owned(),
         10 => format!("{:?} in self.map", dice.pick(TEXTS)),
         _ => format!("has(self.{})", dice.pick(&fields)),
+    }
+}
+
+/// About what is read of texts: quantities, instants and durations. In policies fields are texts, and the same is an error.
+fn measured(dice: &mut Dice) -> String {
+    let amounts = ["quantity(self.amount)", "quantity(self.limit)", "quantity(self.size)", "quantity('1k')"];
+    let amount = dice.pick(&amounts);
+    let other = match dice.roll(3) {
+        0 => format!("{}.add({})", dice.pick(&amounts), dice.pick(&["1", "quantity(self.limit)"])),
+        1 => format!("{}.sub(quantity('500m'))", dice.pick(&amounts)),
+        _ => dice.pick(&amounts).to_owned(),
+    };
+    let times = [
+        "self.since",
+        "self.until",
+        "timestamp('2024-01-01T00:00:00Z')",
+        "timestamp(self.stamp)",
+        "self.day",
+    ];
+    let spans = ["self.wait", "duration('90s')", "duration(self.timeout)", "(self.until - self.since)"];
+    let op = dice.pick(&["<", "<=", ">", ">=", "==", "!="]);
+    match dice.roll(9) {
+        0 => format!("isQuantity(self.{})", dice.pick(&["amount", "limit", "text"])),
+        1 => format!("{amount}.{}({other})", dice.pick(&["isGreaterThan", "isLessThan"])),
+        2 => format!("{amount}.compareTo({other}) {op} {}", dice.pick(&["0", "1", "-1"])),
+        3 => format!("{amount} {} {other}", dice.pick(&["==", "!="])),
+        4 => format!("({amount}.isInteger() ? {amount}.asInteger() {op} 1 : sign({other}) {op} 0)"),
+        5 => format!("{} {op} {}", dice.pick(&times), dice.pick(&times)),
+        6 => format!("{} {op} {}", dice.pick(&spans), dice.pick(&spans)),
+        7 => format!(
+            "{} {} {} {op} {}",
+            dice.pick(&times),
+            dice.pick(&["+", "-"]),
+            dice.pick(&spans),
+            dice.pick(&times)
+        ),
+        _ => format!(
+            "int({}) {op} {}",
+            dice.pick(&["self.since", "self.wait", "duration(self.timeout)"]),
+            dice.roll(3)
+        ),
+    }
+}
+
+/// Functions on texts.
+fn on_texts(dice: &mut Dice) -> String {
+    let text = text(dice, 1);
+    let part = dice.pick(&["a", "b", "ab", "c"]);
+    let op = dice.pick(&["<", "==", "!=", ">="]);
+    match dice.roll(11) {
+        0 => format!("{text}.substring({}) {op} {part:?}", dice.roll(3)),
+        1 => format!("{text}.substring({}, {}) {op} {part:?}", dice.roll(3), dice.roll(3)),
+        2 => format!("{text}.charAt({}) {op} {part:?}", dice.roll(4)),
+        3 => format!(
+            "{text}.indexOf({:?}, {}) {op} {}",
+            dice.pick(&["a", "b", ""]),
+            dice.roll(3),
+            dice.roll(3)
+        ),
+        4 => format!("{text}.replace({part:?}, 'x', {}) {op} 'x'", dice.pick(&["0", "1"])),
+        5 => format!(
+            "self.{}.{}() == {part:?}",
+            dice.pick(&["text", "mode", "none"]),
+            dice.pick(&["lowerAscii", "upperAscii"])
+        ),
+        6 => format!("{text}.split({part:?})[{}] {op} ''", dice.roll(3)),
+        7 => format!("{text}.split({part:?}, 2).size() {op} {}", dice.roll(3)),
+        8 => format!("{text}.split({part:?}).exists(p, p {op} {part:?})"),
+        9 => format!("self.tags.join({part:?}).contains('b')"),
+        _ => match dice.roll(3) {
+            0 => format!("int(self.{}) {op} {}", dice.pick(&["amount", "text", "limit"]), dice.roll(3)),
+            1 => format!("string(self.must).contains('{}')", dice.roll(9)),
+            _ => format!(
+                "format.{}().validate(self.{}).hasValue()",
+                dice.pick(&["dns1123Label", "qualifiedName", "labelValue"]),
+                dice.pick(&["text", "mode"])
+            ),
+        },
     }
 }
 
@@ -203,6 +289,26 @@ fn object(dice: &mut Dice) -> Value {
     put(dice, "port", |dice| if dice.roll(2) == 0 { 80.into() } else { "80".into() });
     put(dice, "none", |dice| if dice.roll(2) == 0 { Value::Null } else { "a".into() });
     put(dice, "my-field", short);
+    let amounts =
+        |dice: &mut Dice| dice.pick(&["1", "1.0", "1k", "0.5", "-3m", "1e3", "x", "", "1Gi", "+5"]).into();
+    put(dice, "amount", amounts);
+    put(dice, "limit", amounts);
+    put(dice, "size", |dice| dice.pick(&["1Gi", "2048Mi", "4G"]).into());
+    let times = |dice: &mut Dice| {
+        let all = [
+            "2024-01-01T00:00:00Z",
+            "2024-01-01T01:00:00+01:00",
+            "2023-12-31T23:59:59.5Z",
+            "0001-01-01T00:00:00Z",
+        ];
+        dice.pick(&[all[0], all[1], all[2], all[3], "9999-12-31T23:59:59Z", "2000-01-01T00:00:00x1z"]).into()
+    };
+    put(dice, "since", times);
+    put(dice, "until", times);
+    put(dice, "stamp", |dice| dice.pick(&["2024-01-01T00:00:00Z", "2024-01-01", "x"]).into());
+    put(dice, "day", |dice| dice.pick(&["2024-01-01", "2024-02-29"]).into());
+    put(dice, "wait", |dice| dice.pick(&["1s", "1m30s", "-2h", "3 days", "2562047h47m16.854775807s"]).into());
+    put(dice, "timeout", |dice| dice.pick(&["90s", "1h30m", "0s", "5ms"]).into());
     put(dice, "part", |dice| {
         let mut part = Map::new();
         if dice.roll(2) == 0 {
@@ -287,7 +393,7 @@ fn side(dice: &mut Dice, of: Of, subject: &Subject) -> Option<(String, Side)> {
 /// Of pairs of a rule and an object, how many were compared, and the first that differ.
 fn compare(solver: &mut Program, of: Of, rules: usize, objects: usize) -> (usize, Vec<String>) {
     let subject = Subject::new(&definition(&[]), None).expect("a definition");
-    let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
+    let mut dice = Dice::new();
     let (mut compared, mut undecided, mut silent, mut wrong) = (0, 0, 0, Vec::new());
     for _ in 0..rules {
         let Some((rule, side)) = side(&mut dice, of, &subject) else { continue };

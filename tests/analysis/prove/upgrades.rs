@@ -1,6 +1,6 @@
 //! Two versions of a definition, whose breaking changes are known by hand.
 
-use admit_analysis::prove::{Report, Step, Upgrade};
+use admit_analysis::prove::{Report, Solver, SolverError, Step, Upgrade};
 use serde_json::{Value, json};
 
 use super::solvers::{Program, tell};
@@ -88,6 +88,71 @@ fn breaking_changes_known_by_hand_are_found() {
     }
     tell(&format!("{total} upgrades"));
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What is asked of a solver, counted; answered by one, or else all refuted.
+#[derive(Default)]
+struct Counted {
+    asks: Option<Program>,
+    terms: usize,
+    values: usize,
+    bytes: usize,
+}
+
+impl Solver for Counted {
+    fn ask(&mut self, script: &str) -> Result<String, SolverError> {
+        self.terms += script.matches("(define-fun ").count();
+        let values = script.split("(get-value (").skip(1).map(|names| names.split("))").next().unwrap_or(""));
+        self.values += values.map(|names| names.split_whitespace().count()).sum::<usize>();
+        self.bytes += script.len();
+        match &mut self.asks {
+            Some(solver) => solver.ask(script),
+            None => Ok("unsat\n".repeat(script.matches("(check-sat)").count())),
+        }
+    }
+}
+
+/// A definition with so many fields, each of them bound.
+fn bound(fields: usize, most: usize) -> Value {
+    let properties: serde_json::Map<String, Value> =
+        (0..fields).map(|at| (format!("f{at}"), json!({"type": "integer", "maximum": most}))).collect();
+    definition(&json!({"spec": {"properties": properties}}), "spec")
+}
+
+#[test]
+fn what_is_asked_of_many_changes_grows_with_their_number() {
+    let counted = |fields: usize| {
+        let upgrade = Upgrade::new(&bound(fields, 9), &bound(fields, 8)).expect("an upgrade");
+        let mut solver = Counted::default();
+        let report = upgrade.decide("v1", Step::Create, 3, &mut solver, &|| false);
+        assert_eq!(report, Report::default(), "all is refuted");
+        solver
+    };
+    let (few, many) = (counted(400), counted(800));
+    tell(&format!("{} and {} terms, {} and {} values", few.terms, many.terms, few.values, many.values));
+    // Of each field: that it is there, and its bounds.
+    assert_eq!((few.terms, few.values), (400 * TERMS, 400 * 4 + 2));
+    assert_eq!((many.terms, many.values), (800 * TERMS, 800 * 4 + 2));
+    assert!(many.bytes < few.bytes * 21 / 10, "{} and {} bytes", few.bytes, many.bytes);
+}
+
+/// Terms of a field with two bounds.
+const TERMS: usize = 11;
+
+#[test]
+fn each_of_many_changes_is_shown_alone() {
+    let fields = 180;
+    for solver in Program::installed().into_iter().take(1) {
+        let upgrade = Upgrade::new(&bound(fields, 9), &bound(fields, 8)).expect("an upgrade");
+        let mut solver = Counted { asks: Some(solver), ..Counted::default() };
+        let report = upgrade.decide("v1", Step::Create, 3, &mut solver, &|| false);
+        assert_eq!((report.breaks.len(), report.undecided), (fields, vec![]));
+        for found in &report.breaks {
+            let name = found.field.strip_prefix("spec.").expect("a field");
+            assert_eq!(found.found.object["spec"], json!({name: 9}), "{}", found.place);
+        }
+        assert!(solver.values < fields * 20, "{} values were asked for", solver.values);
+    }
 }
 
 /// `ADMIT_CORPORA=… cargo test -p admit-analysis --test analysis recorded_upgrades -- --ignored`: schemas that were changed under

@@ -1,0 +1,220 @@
+//! When values are equal, as admit-cel has it.
+
+use super::document::{Node, NodeId, World};
+use super::term::Term;
+use super::value::{Kind, List, Map, Value, without_null};
+use super::view::{View, is_open};
+use super::{Undecided, undecided};
+
+impl World<'_> {
+    /// Whether two values are equal, and whether comparing them is an error.
+    pub(super) fn equal(&mut self, left: &Value, right: &Value) -> Result<(Term, Term), Undecided> {
+        self.check_size()?;
+        let no = self.terms.bool(false);
+        Ok(match (left, right) {
+            (Value::Choice(condition, yes, other), _) => {
+                let yes = self.equal(yes, right)?;
+                let other = self.equal(other, right)?;
+                self.either(*condition, yes, other)
+            }
+            (_, Value::Choice(condition, yes, other)) => {
+                let yes = self.equal(left, yes)?;
+                let other = self.equal(left, other)?;
+                self.either(*condition, yes, other)
+            }
+            (Value::Null, Value::Null) => (no, self.terms.bool(true)),
+            (Value::Null, _) | (_, Value::Null) => (no, no),
+            (Value::Unknown(what), _) | (_, Value::Unknown(what)) => return Err(undecided(*what)),
+            (Value::Bool(a), Value::Bool(b))
+            | (Value::Int(a), Value::Int(b))
+            | (Value::Instant(a), Value::Instant(b))
+            | (Value::Span(a), Value::Span(b))
+            | (Value::Text(a), Value::Text(b)) => (no, self.terms.eq(*a, *b)),
+            (Value::Unreadable, _) | (_, Value::Unreadable) => {
+                return Err(undecided("an instant among others that may be unreadable"));
+            }
+            // Nothing compares to what arithmetic made.
+            (Value::Quantity(_), Value::Quantity(b)) if b.integer.is_none() => (self.terms.bool(true), no),
+            (Value::Quantity(a), Value::Quantity(b)) => (no, self.terms.eq(a.value, b.value)),
+            (Value::Type(a), Value::Type(b)) => (no, self.terms.bool(a == b)),
+            (Value::Optional(a, x), Value::Optional(b, y)) => {
+                let (error, equal) = self.equal(x, y)?;
+                let both = self.terms.and(&[*a, *b]);
+                let same = self.terms.eq(*a, *b);
+                let equal = self.terms.ite(both, equal, same);
+                (self.terms.and(&[both, error]), equal)
+            }
+            (Value::List(a), Value::List(b)) => (no, self.equal_lists(a, b)?),
+            (Value::Map(a), Value::Map(b)) => (no, self.equal_maps(a, b)?),
+            (Value::Object(a), Value::Object(b)) => (no, self.equal_objects(*a, *b)?),
+            (Value::Object(_), Value::Map(_)) | (Value::Map(_), Value::Object(_)) => {
+                return Err(undecided("an object compared with a map"));
+            }
+            (Value::Object(_), _) => return Err(undecided("an object compared with what is none")),
+            (left, _) if left.is_strict() => (self.terms.bool(true), no),
+            _ => (no, no),
+        })
+    }
+
+    fn either(&mut self, condition: Term, yes: (Term, Term), no: (Term, Term)) -> (Term, Term) {
+        (self.terms.ite(condition, yes.0, no.0), self.terms.ite(condition, yes.1, no.1))
+    }
+
+    /// Equality of what cannot fail to compare.
+    pub(super) fn surely_equal(&mut self, left: &Value, right: &Value) -> Result<Term, Undecided> {
+        let (error, equal) = self.equal(left, right)?;
+        if self.terms.known_bool(error) != Some(false) {
+            return Err(undecided("a comparison of parts that may fail"));
+        }
+        Ok(equal)
+    }
+
+    fn equal_lists(&mut self, left: &List, right: &List) -> Result<Term, Undecided> {
+        let (left_size, right_size) = (
+            self.count(left.items.iter().map(|(there, _)| *there)),
+            self.count(right.items.iter().map(|(there, _)| *there)),
+        );
+        let mut parts = vec![self.terms.eq(left_size, right_size)];
+        match &left.kind {
+            Kind::Made | Kind::Atomic => {
+                let (before_left, before_right) = (self.positions(left), self.positions(right));
+                for ((there, item), at) in left.items.iter().zip(&before_left) {
+                    for ((other_there, other), other_at) in right.items.iter().zip(&before_right) {
+                        let same_place = self.terms.eq(*at, *other_at);
+                        let both = self.terms.and(&[*there, *other_there, same_place]);
+                        if self.terms.known_bool(both) == Some(false) {
+                            continue;
+                        }
+                        let equal = self.surely_equal(item, other)?;
+                        parts.push(self.terms.implies(both, equal));
+                    }
+                }
+            }
+            Kind::Set => {
+                for (there, item) in right.items.iter() {
+                    let mut found = Vec::new();
+                    for (other_there, other) in left.items.iter() {
+                        let equal = self.surely_equal(other, item)?;
+                        found.push(self.terms.and(&[*other_there, equal]));
+                    }
+                    let found = self.terms.or(&found);
+                    parts.push(self.terms.implies(*there, found));
+                }
+            }
+            Kind::Keyed(keys) => {
+                for (there, item) in right.items.iter() {
+                    let mut found = Vec::new();
+                    for (other_there, other) in left.items.iter() {
+                        let same = self.same_keys(keys, other, item)?;
+                        let equal = self.surely_equal(other, item)?;
+                        found.push(self.terms.and(&[*other_there, same, equal]));
+                    }
+                    let found = self.terms.or(&found);
+                    parts.push(self.terms.implies(*there, found));
+                }
+            }
+        }
+        Ok(self.terms.and(&parts))
+    }
+
+    fn same_keys(&mut self, keys: &[Box<str>], left: &Value, right: &Value) -> Result<Term, Undecided> {
+        let (Value::Object(left), Value::Object(right)) = (left, right) else {
+            return Err(undecided("items of a map list that are no objects"));
+        };
+        let mut parts = Vec::new();
+        for key in keys {
+            let (Some(a), Some(b)) = (self.property(*left, key)?, self.property(*right, key)?) else {
+                return Err(undecided("a key of a map list that is not declared"));
+            };
+            for id in [a, b] {
+                let (present, null) = (self.node(id)?.present, self.node(id)?.null);
+                let is_set = self.terms.known_bool(present) == Some(true);
+                if !is_set || self.terms.known_bool(null) != Some(false) {
+                    return Err(undecided("a key of a map list that may be absent"));
+                }
+            }
+            let (a, b) = (self.value_of(a)?, self.value_of(b)?);
+            parts.push(self.surely_equal(&a, &b)?);
+        }
+        Ok(self.terms.and(&parts))
+    }
+
+    /// How many items are before each.
+    pub(super) fn positions(&mut self, list: &List) -> Vec<Term> {
+        let (mut before, one) = (self.terms.int(0), self.terms.int(1));
+        let mut positions = Vec::new();
+        for (there, _) in list.items.iter() {
+            positions.push(before);
+            let next = self.terms.add(before, one);
+            before = self.terms.ite(*there, next, before);
+        }
+        positions
+    }
+
+    fn equal_maps(&mut self, left: &Map, right: &Map) -> Result<Term, Undecided> {
+        let (left_size, right_size) = (
+            self.count(left.entries.iter().map(|(there, ..)| *there)),
+            self.count(right.entries.iter().map(|(there, ..)| *there)),
+        );
+        let mut parts = vec![self.terms.eq(left_size, right_size)];
+        for (there, key, value) in left.entries.iter() {
+            let mut found = Vec::new();
+            for (other_there, other_key, other) in right.entries.iter() {
+                let equal = self.surely_equal(value, other)?;
+                let same = self.terms.eq(*key, *other_key);
+                found.push(self.terms.and(&[*other_there, same, equal]));
+            }
+            let found = self.terms.or(&found);
+            parts.push(self.terms.implies(*there, found));
+        }
+        Ok(self.terms.and(&parts))
+    }
+
+    /// Objects of one schema, all of whose fields are declared.
+    fn equal_objects(&mut self, left: NodeId, right: NodeId) -> Result<Term, Undecided> {
+        if left == right {
+            return Ok(self.terms.bool(true));
+        }
+        let (a, b) = (self.node(left)?.clone(), self.node(right)?.clone());
+        let is_closed = !is_open(a.schema) && !a.is_metadata;
+        if !std::ptr::eq(a.schema, b.schema) || !is_closed {
+            return Err(undecided("objects that may have undeclared fields, compared"));
+        }
+        let typed = self.view == View::Typed;
+        let mut parts = Vec::new();
+        if typed {
+            let uncounted = || undecided("objects that may have undeclared fields, compared");
+            let (x, y) = (self.count_properties(left)?, self.count_properties(right)?);
+            parts.push(self.terms.eq(x.ok_or_else(uncounted)?, y.ok_or_else(uncounted)?));
+        }
+        for name in a.schema.properties.keys() {
+            let (Some(x), Some(y)) = (self.property(left, name)?, self.property(right, name)?) else {
+                return Err(undecided("objects with untyped fields, compared"));
+            };
+            let (child, other) = (self.node(x)?.clone(), self.node(y)?.clone());
+            let (x, y) = (self.value_of(x)?, self.value_of(y)?);
+            if typed {
+                // What is null counts as a field, and is an absent one when it is compared.
+                let (x, y) = (without_null(x, child.null), without_null(y, other.null));
+                let mine = self.is_set(&child);
+                let theirs = self.is_set(&other);
+                let equal = self.surely_equal(&x, &y)?;
+                let equal = self.terms.implies(mine, equal);
+                let same = self.terms.eq(mine, theirs);
+                let holds = self.terms.and(&[same, equal]);
+                parts.push(self.terms.implies(child.present, holds));
+            } else {
+                let equal = self.surely_equal(&x, &y)?;
+                parts.push(self.terms.eq(child.present, other.present));
+                parts.push(self.terms.implies(child.present, equal));
+            }
+        }
+        Ok(self.terms.and(&parts))
+    }
+
+    /// Whether a field is there and not null.
+    fn is_set(&mut self, node: &Node<'_>) -> Term {
+        let not_null = self.terms.not(node.null);
+        self.terms.and(&[node.present, not_null])
+    }
+}

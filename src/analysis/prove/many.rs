@@ -1,0 +1,210 @@
+//! Many changes of one definition: what is sent to a solver, and what it says, grows with the definition and not with its square.
+//!
+//! First it is asked of each change whether there is an object that shows it, and of no values; and for one object of which nothing is
+//! refused anew. Then each change is asked for an object that is that one but for the values that the change alone is about, which is
+//! a small question. What this does not show is asked for by itself, a few times; each object that is found so is another one to begin
+//! with.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::literal::{written_int, written_text};
+use super::model::{Given, Model, Sat};
+use super::refusals::{Many, Question, Report, answers};
+use super::term::{Term, Terms};
+use super::written::Trial;
+use super::{Solver, undecided};
+
+/// Changes that are asked for by themselves.
+const MOST_ALONE: usize = 8;
+/// Changes that are asked about at all.
+const MOST_CHANGES: usize = 10_000;
+/// A value that more changes are about than these is that of the object to begin with.
+const FEW: usize = 8;
+
+/// What changes and assumptions are about.
+struct Index {
+    /// Of each change, the variables that few changes are about.
+    own: Vec<Vec<Term>>,
+    /// The assumptions about each of these variables.
+    assumptions: BTreeMap<Term, Vec<Term>>,
+}
+
+impl Index {
+    fn of(terms: &Terms, many: &Many<'_>) -> Self {
+        let of_each: Vec<Vec<Term>> =
+            many.goals.iter().map(|goal| terms.variables_of(std::slice::from_ref(goal))).collect();
+        let mut popular: BTreeMap<Term, usize> = BTreeMap::new();
+        for variable in of_each.iter().flatten() {
+            let count = popular.entry(*variable).or_default();
+            *count = count.saturating_add(1);
+        }
+        let is_own = |variable: &Term| popular.get(variable).is_some_and(|count| *count <= FEW);
+        let own: Vec<Vec<Term>> =
+            of_each.iter().map(|all| all.iter().copied().filter(is_own).collect()).collect();
+        let mut assumptions: BTreeMap<Term, Vec<Term>> = BTreeMap::new();
+        for assumed in many.assumed {
+            for variable in terms.variables_of(std::slice::from_ref(assumed)).iter().filter(|one| is_own(one))
+            {
+                assumptions.entry(*variable).or_default().push(*assumed);
+            }
+        }
+        Self { own, assumptions }
+    }
+}
+
+/// Everything that is needed to ask once more.
+struct Round<'r> {
+    many: &'r Many<'r>,
+    trial: &'r Trial<'r>,
+    over: &'r dyn Fn() -> bool,
+}
+
+impl Question<'_> {
+    pub(super) fn asked_of_many(
+        &self,
+        many: &Many<'_>,
+        trial: &Trial<'_>,
+        solver: &mut dyn Solver,
+        over: &dyn Fn() -> bool,
+        report: &mut Report,
+    ) {
+        if many.goals.len() > MOST_CHANGES {
+            let what = format!("more changes than are asked about: {}", many.goals.len());
+            report.undecided.push(undecided(what));
+            return;
+        }
+        let first = match answers(solver, &self.overview(many)) {
+            Ok(answers) => answers,
+            Err(why) => return report.undecided.push(why),
+        };
+        let is_vacuous = self.is_vacuous(&first);
+        let mut first = first.into_iter();
+        // Of all that is not refused anew, else of anything.
+        let base = match (first.next(), first.next()) {
+            (Some(Sat::Yes(model)), _) | (_, Some(Sat::Yes(model))) => model,
+            _ => Model::new(),
+        };
+        let of_each: Vec<Sat> = first.take(many.goals.len()).collect();
+        let mut open = Vec::new();
+        for (at, change) in self.changes.iter().enumerate() {
+            match of_each.get(at) {
+                Some(Sat::No) => self.holds(change, is_vacuous, report),
+                Some(Sat::Yes(_) | Sat::Unknown) | None => open.push(at),
+            }
+        }
+        self.show(&Round { many, trial, over }, base, open, solver, report);
+    }
+
+    /// Looks for an object for each change that is open.
+    fn show(
+        &self,
+        round: &Round<'_>,
+        mut base: Model,
+        mut open: Vec<usize>,
+        solver: &mut dyn Solver,
+        report: &mut Report,
+    ) {
+        let index = Index::of(&self.world.terms, round.many);
+        for _ in 0..=MOST_ALONE {
+            if open.is_empty() || (round.over)() {
+                break;
+            }
+            let near = answers(solver, &self.near(round.many, &index, &open, &base)).unwrap_or_default();
+            let mut near = near.iter();
+            open.retain(|at| {
+                let Some(change) = self.changes.get(*at) else { return false };
+                let models = near.next().into_iter().filter_map(|answer| merged(answer, &base, round.many));
+                let found = self.shown(change, models, round.trial, round.over);
+                let is_open = found.is_none();
+                report.breaks.extend(found);
+                is_open
+            });
+            let Some(at) = open.first().copied() else { break };
+            open.retain(|other| *other != at);
+            let (Some(change), Some(goal)) = (self.changes.get(at), round.many.goals.get(at)) else { break };
+            let answer = answers(solver, &self.alone(round.many, *goal)).unwrap_or_default();
+            let models: Vec<Model> =
+                answer.iter().filter_map(|answer| merged(answer, &base, round.many)).collect();
+            match self.shown(change, models.iter().cloned(), round.trial, round.over) {
+                Some(found) => report.breaks.push(found),
+                None => report.undecided.push(self.why(change, &answer).of(1, &change.place)),
+            }
+            base = models.into_iter().next().unwrap_or(base);
+        }
+        for change in open.iter().filter_map(|at| self.changes.get(*at)) {
+            let what = if (round.over)() {
+                "the time was over before an object was found"
+            } else {
+                "more changes that depend on one another than are asked about"
+            };
+            report.undecided.push(undecided(what).of(1, &change.place));
+        }
+    }
+
+    /// An object of which nothing is refused anew, one of which something may be, and whether there is one for each change.
+    fn overview(&self, many: &Many<'_>) -> String {
+        let terms = &self.world.terms;
+        let mut script = self.preamble(many.assumed, many.goals);
+        let roots: Vec<Term> = many.assumed.iter().chain(many.goals).copied().collect();
+        let ask = terms.asked(&roots);
+        script.push_str("(push 1)\n");
+        for goal in many.goals {
+            let _ = writeln!(script, "(assert (not {}))", terms.name(*goal));
+        }
+        let _ = write!(script, "{ask}(pop 1)\n{ask}");
+        for goal in many.goals {
+            let _ = writeln!(script, "(push 1)\n(assert {})\n(check-sat)\n(pop 1)", terms.name(*goal));
+        }
+        self.ask_of_texts(&mut script);
+        script
+    }
+
+    /// For each change that is open, an object that is a known one but for what few changes are about.
+    fn near(&self, many: &Many<'_>, index: &Index, open: &[usize], base: &Model) -> String {
+        let terms = &self.world.terms;
+        let mut script = String::from("(set-option :produce-models true)\n(set-logic ALL)\n");
+        for at in open {
+            let Some((own, goal)) = index.own.get(*at).zip(many.goals.get(*at)) else { continue };
+            let about = own.iter().filter_map(|variable| index.assumptions.get(variable)).flatten();
+            let mut roots: BTreeSet<Term> = about.copied().collect();
+            roots.insert(*goal);
+            let roots: Vec<Term> = roots.into_iter().collect();
+            script.push_str("(push 1)\n");
+            terms.write_with(&roots, &mut script, &|variable, name| {
+                if own.contains(&variable) { None } else { base.get(name).map(written) }
+            });
+            for root in &roots {
+                let _ = writeln!(script, "(assert {})", terms.name(*root));
+            }
+            script.push_str(&terms.asked_of(own));
+            script.push_str("(pop 1)\n");
+        }
+        script
+    }
+
+    /// Any object that shows one change.
+    fn alone(&self, many: &Many<'_>, goal: Term) -> String {
+        let roots: Vec<Term> = many.assumed.iter().chain([&goal]).copied().collect();
+        let mut script = self.preamble(many.assumed, &[goal]);
+        let _ = writeln!(script, "(assert {})", self.world.terms.name(goal));
+        script + &self.world.terms.asked(&roots)
+    }
+}
+
+/// A model with the values that another one has and it does not say.
+fn merged(answer: &Sat, base: &Model, many: &Many<'_>) -> Option<Model> {
+    let Sat::Yes(model) = answer else { return None };
+    let mut all = base.clone();
+    all.extend(many.texts.clone());
+    all.extend(model.clone());
+    Some(all)
+}
+
+fn written(given: &Given) -> String {
+    match given {
+        Given::Bool(value) => value.to_string(),
+        Given::Int(value) => written_int(*value),
+        Given::Text(text) => written_text(text),
+    }
+}

@@ -1,0 +1,217 @@
+//! Functions that read a text as something else: a quantity, an instant, a duration. Of a constant text the engine says what is read;
+//! of what was read it is known how it may be written.
+
+use std::sync::LazyLock;
+
+use admit_cel::{
+    Bindings, DeclKind, DeclType, Env, Evaluation, Mode, Node, Opaque, Program, Timestamp, Type, Value,
+    Version,
+};
+
+/// Nanoseconds of a second, and billionths of one.
+pub(super) const BILLION: i64 = 1_000_000_000;
+const DAY: i128 = 86_400 * BILLION as i128;
+
+/// One of these functions.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Reader {
+    /// `quantity`: billionths.
+    Quantity,
+    /// `timestamp`: nanoseconds since 1970.
+    Instant,
+    /// `duration`: nanoseconds.
+    Span,
+    /// Fields of the formats `date-time`, `date` and `duration`.
+    DateTimeField,
+    DateField,
+    SpanField,
+}
+
+/// What is read of a text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Read {
+    pub(super) value: i128,
+    /// Of a quantity, what `asInteger` gives.
+    pub(super) integer: Option<i64>,
+}
+
+/// The text is one that is read; what is read of it is too large to be written out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TooLarge;
+
+/// Of the functions; none of fields.
+struct Programs {
+    quantity: Option<Program>,
+    instant: Option<Program>,
+    span: Option<Program>,
+}
+
+static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
+    let env = Env::kubernetes(Version(1, 36), Mode::Stored).with_variable("t", Type::String);
+    let of = |text: &str| env.program(&env.compile(text).ok()?).ok();
+    Programs { quantity: of("quantity(t)"), instant: of("timestamp(t)"), span: of("duration(t)") }
+});
+
+static DATE_TIME: DeclType = DeclType::unbounded(DeclKind::Scalar(Type::Timestamp));
+static DATE: DeclType = DeclType::unbounded(DeclKind::Date);
+static SPAN: DeclType = DeclType::unbounded(DeclKind::Scalar(Type::Duration));
+
+impl Reader {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Quantity => "what `quantity` makes of a text",
+            Self::Instant => "what `timestamp` makes of a text",
+            Self::Span => "what `duration` makes of a text",
+            Self::DateTimeField => "the text of a date-time",
+            Self::DateField => "the text of a date",
+            Self::SpanField => "the text of a duration",
+        }
+    }
+
+    /// What the engine reads of a text; none where that is an error.
+    pub(super) fn read(self, text: &str) -> Result<Option<Read>, TooLarge> {
+        let arena = bumpalo::Bump::new();
+        let field = |decl: &'static DeclType| Value::from_node(&arena, Node::String(text), Some(decl)).ok();
+        let call = |program: &'static Option<Program>| {
+            let program = program.as_ref()?;
+            let mut bindings = Bindings::new(program);
+            bindings.set("t", Value::String(text));
+            program.eval(&bindings, &mut Evaluation::new(&arena)).ok()
+        };
+        let value = match self {
+            Self::Quantity => call(&PROGRAMS.quantity),
+            Self::Instant => call(&PROGRAMS.instant),
+            Self::Span => call(&PROGRAMS.span),
+            Self::DateTimeField => field(&DATE_TIME),
+            Self::DateField => field(&DATE),
+            Self::SpanField => field(&SPAN),
+        };
+        Ok(match value {
+            Some(Value::Opaque(Opaque::Quantity(quantity))) => {
+                let value = quantity.nanos().ok_or(TooLarge)?;
+                Some(Read { value, integer: quantity.as_integer() })
+            }
+            Some(Value::Timestamp(Timestamp { seconds, nanos, .. })) => {
+                let value = i128::from(seconds).saturating_mul(i128::from(BILLION));
+                Some(Read { value: value.saturating_add(i128::from(nanos)), integer: None })
+            }
+            Some(Value::Duration(span)) => Some(Read { value: i128::from(span.0), integer: None }),
+            _ => None,
+        })
+    }
+
+    /// Texts of which nothing is read, of several forms.
+    pub(super) const fn unreadable(self) -> &'static [&'static str] {
+        match self {
+            // One that the format allows, too.
+            Self::DateTimeField => &["2000-01-01T00:00:00x1z"],
+            // An exponent with a fraction is in the pattern that generators write.
+            Self::Quantity => &["x", "", "1e1.5", "1E+1.5", "1.1.1", "a1"],
+            Self::Instant => &["x", "", "2000-13-01T00:00:00Z", "2000-01-01"],
+            Self::Span => &["x", "", "1", "1x", "9999999999999h", "1S"],
+            Self::DateField | Self::SpanField => &[],
+        }
+    }
+
+    /// Texts of which this is read, of several forms.
+    pub(super) fn spellings(self, value: i128, is_integer: bool) -> Vec<String> {
+        let mut texts = match self {
+            Self::Quantity => quantities(value, is_integer),
+            Self::Span | Self::SpanField => spans(value),
+            Self::Instant | Self::DateTimeField => vec![instant(value)],
+            Self::DateField => vec![instant(value).chars().take(10).collect()],
+        };
+        texts.retain(|text| match self.read(text) {
+            Ok(Some(read)) => {
+                read.value == value && (self != Self::Quantity || read.integer.is_some() == is_integer)
+            }
+            _ => false,
+        });
+        texts
+    }
+
+    /// The least and the greatest that is read; none of quantities.
+    pub(super) fn bounds(self) -> Option<(i128, i128)> {
+        let seconds = |seconds: i64| i128::from(seconds).saturating_mul(i128::from(BILLION));
+        // 0001-01-01T00:00:00Z and the second before 10000-01-01T00:00:00Z.
+        let (least, most) = (-62_135_596_800, 253_402_300_799);
+        let last = i128::from(BILLION).saturating_sub(1);
+        match self {
+            Self::Quantity => None,
+            Self::Instant => Some((seconds(least), seconds(most).saturating_add(last))),
+            Self::Span | Self::SpanField => Some((i128::from(i64::MIN), i128::from(i64::MAX))),
+            Self::DateField => Some((seconds(least - 366 * 86_400), seconds(most - 86_399))),
+            // Offsets of less than two days beside.
+            Self::DateTimeField => Some((seconds(least - 366 * 86_400 - 172_800), seconds(most + 172_800))),
+        }
+    }
+
+    /// Whether every text that the format of a field allows is read.
+    pub(super) const fn always_reads(self) -> bool {
+        matches!(self, Self::DateField | Self::SpanField)
+    }
+
+    /// What it reads is a multiple of this.
+    pub(super) const fn grain(self) -> Option<i128> {
+        match self {
+            Self::DateField => Some(DAY),
+            _ => None,
+        }
+    }
+}
+
+fn quantities(value: i128, is_integer: bool) -> Vec<String> {
+    let (sign, magnitude) = (if value < 0 { "-" } else { "" }, value.unsigned_abs());
+    let billion = u128::from(BILLION.unsigned_abs());
+    let (whole, rest) = (magnitude.div_euclid(billion), magnitude.rem_euclid(billion));
+    let digits = format!("{rest:09}");
+    let mut texts = match (rest, is_integer) {
+        (0, true) => vec![format!("{sign}{whole}")],
+        // With a fraction, it is a whole number that does not convert to one.
+        (0, false) => vec![format!("{sign}{whole}.0")],
+        _ => vec![format!("{sign}{whole}.{}", digits.trim_end_matches('0'))],
+    };
+    let units =
+        [("n", 1), ("u", 1_000), ("m", 1_000_000), ("k", 1_000 * billion), ("M", 1_000_000 * billion)];
+    let binary = [("Ki", billion << 10), ("Mi", billion << 20), ("Gi", billion << 30)];
+    for (unit, size) in units.into_iter().chain([("G", billion * billion)]).chain(binary) {
+        if magnitude.checked_rem(size) == Some(0) {
+            texts.push(format!("{sign}{}{unit}", magnitude.checked_div(size).unwrap_or(0)));
+        }
+    }
+    texts
+}
+
+/// In hours, minutes, seconds and parts of them, as far as they are there; and in each of them alone.
+fn spans(value: i128) -> Vec<String> {
+    const UNITS: [(u128, &str); 6] = [
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "m"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "us"),
+        (1, "ns"),
+    ];
+    let sign = if value < 0 { "-" } else { "" };
+    let (mut parts, mut alone) = (String::new(), Vec::new());
+    let mut rest = value.unsigned_abs();
+    for (size, unit) in UNITS {
+        let count = rest.checked_div(size).unwrap_or(0);
+        rest = rest.checked_rem(size).unwrap_or(0);
+        if count > 0 {
+            parts.push_str(&format!("{count}{unit}"));
+        }
+        if value.unsigned_abs().checked_rem(size) == Some(0) {
+            alone.push(format!("{sign}{}{unit}", value.unsigned_abs().checked_div(size).unwrap_or(0)));
+        }
+    }
+    let together = if parts.is_empty() { "0s".to_owned() } else { format!("{sign}{parts}") };
+    std::iter::once(together).chain(alone).collect()
+}
+
+fn instant(value: i128) -> String {
+    let billion = i128::from(BILLION);
+    let seconds = i64::try_from(value.div_euclid(billion)).unwrap_or(0);
+    let nanos = u32::try_from(value.rem_euclid(billion)).unwrap_or(0);
+    Timestamp { seconds, nanos, offset: 0 }.to_string()
+}

@@ -1,0 +1,314 @@
+//! Texts that are read as something else. What is read is a value of its own, as if the function were any: the same text is read as
+//! the same, and a constant as the engine reads it. So what is proved holds, and an object that is found is told with texts of which
+//! that is read, if the engine confirms it.
+
+use std::collections::BTreeSet;
+
+use super::document::World;
+use super::inclusion;
+use super::model::{Given, Model};
+use super::reader::{BILLION, Reader};
+use super::readings::{Cased, Reading};
+use super::regular;
+use super::sample;
+use super::term::{Constant, Sort, Term};
+use super::{Undecided, undecided};
+
+/// Texts that are read in one question: each is compared with each.
+const MOST_READINGS: usize = 200;
+/// Constants that are told to the solver as the engine reads them.
+const MOST_FACTS: usize = 4_000;
+
+impl World<'_> {
+    /// Says which function is not followed, and where.
+    pub(super) fn note_reading(&mut self, what: &str, span: Option<admit_cel::Span>) {
+        let (side, field) = &self.guesses.at;
+        let mut note = undecided(what);
+        note.span = span;
+        let note = if field.is_empty() { note } else { note.of(*side, field) };
+        if !self.readings.notes.contains(&note) {
+            self.readings.notes.push(note);
+        }
+    }
+
+    /// What a function reads of a text.
+    pub(super) fn reading(&mut self, reader: Reader, text: Term) -> Result<Reading, Undecided> {
+        self.check_size()?;
+        let known = self.readings.read.iter().find(|known| known.reader == reader && known.text == text);
+        if let Some(known) = known {
+            return Ok(*known);
+        }
+        if let Some(constant) = self.terms.known_text(text).map(str::to_owned) {
+            return self.constant_reading(reader, text, &constant);
+        }
+        if let Some((condition, yes, no)) = self.terms.as_choice(text) {
+            let (yes, no) = (self.reading(reader, yes)?, self.reading(reader, no)?);
+            let mut choose = |yes, no| self.terms.ite(condition, yes, no);
+            return Ok(Reading {
+                reader,
+                text,
+                good: choose(yes.good, no.good),
+                value: choose(yes.value, no.value),
+                is_integer: choose(yes.is_integer, no.is_integer),
+                integer: choose(yes.integer, no.integer),
+                is_far: choose(yes.is_far, no.is_far),
+            });
+        }
+        if self.readings.read.len() >= MOST_READINGS {
+            return Err(undecided("more texts that are read as something else than are compared"));
+        }
+        let good =
+            if reader.always_reads() { self.terms.bool(true) } else { self.terms.variable(Sort::Bool) };
+        let value = self.terms.variable(Sort::Int);
+        let (is_integer, is_far, integer) = if reader == Reader::Quantity {
+            let flags = (self.terms.variable(Sort::Bool), self.terms.variable(Sort::Bool));
+            (flags.0, flags.1, self.terms.variable(Sort::Int))
+        } else {
+            (self.terms.bool(false), self.terms.bool(false), self.terms.int(0))
+        };
+        let reading = Reading { reader, text, good, value, is_integer, integer, is_far };
+        self.assume_bounds(&reading);
+        let earlier: Vec<Reading> =
+            self.readings.read.iter().filter(|known| known.reader == reader).copied().collect();
+        for other in earlier {
+            let same = self.terms.eq(text, other.text);
+            if self.terms.known_bool(same) == Some(false) {
+                continue;
+            }
+            let parts = [
+                self.terms.eq(good, other.good),
+                self.terms.eq(value, other.value),
+                self.terms.eq(is_integer, other.is_integer),
+                self.terms.eq(integer, other.integer),
+                self.terms.eq(is_far, other.is_far),
+            ];
+            let agrees = self.terms.and(&parts);
+            self.assume(same, agrees);
+        }
+        self.readings.read.push(reading);
+        Ok(reading)
+    }
+
+    fn constant_reading(&mut self, reader: Reader, text: Term, constant: &str) -> Result<Reading, Undecided> {
+        let read = reader.read(constant).map_err(|_| undecided("a quantity that is too large"))?;
+        let terms = &mut self.terms;
+        let integer = read.and_then(|read| read.integer);
+        Ok(Reading {
+            reader,
+            text,
+            good: terms.bool(read.is_some()),
+            value: terms.int(read.map_or(0, |read| read.value)),
+            is_integer: terms.bool(integer.is_some()),
+            integer: terms.int(integer.unwrap_or(0)),
+            is_far: terms.bool(false),
+        })
+    }
+
+    fn assume_bounds(&mut self, reading: &Reading) {
+        let always = self.terms.bool(true);
+        if let Some((least, most)) = reading.reader.bounds() {
+            self.between(always, reading.value, Some(least), Some(most));
+        }
+        if let Some(grain) = reading.reader.grain() {
+            self.assume_grain(always, reading.value, grain);
+        }
+        if reading.reader == Reader::Quantity {
+            let (least, most) = (i128::from(i64::MIN), i128::from(i64::MAX));
+            self.between(always, reading.integer, Some(least), Some(most));
+            let billion = self.terms.int(BILLION);
+            let scaled = self.terms.mul(reading.integer, billion);
+            let same = self.terms.eq(scaled, reading.value);
+            self.assume(reading.is_integer, same);
+            self.assume(reading.is_integer, reading.good);
+        }
+    }
+
+    /// That a value is a multiple, under a condition.
+    fn assume_grain(&mut self, when: Term, value: Term, grain: i128) {
+        let (count, grain) = (self.terms.variable(Sort::Int), self.terms.int(grain));
+        let multiple = self.terms.mul(count, grain);
+        let same = self.terms.eq(value, multiple);
+        self.assume(when, same);
+    }
+
+    /// A text with its ASCII letters in one case.
+    pub(super) fn cased(&mut self, text: Term, to_upper: bool) -> Result<Term, Undecided> {
+        let turned =
+            |text: &str| if to_upper { text.to_ascii_uppercase() } else { text.to_ascii_lowercase() };
+        if let Some(constant) = self.terms.known_text(text).map(turned) {
+            return Ok(self.terms.text(&constant));
+        }
+        let known = self.readings.cased.iter().find(|known| known.text == text && known.to_upper == to_upper);
+        if let Some(known) = known {
+            return Ok(known.value);
+        }
+        if self.readings.cased.len() >= MOST_READINGS {
+            return Err(undecided("more texts in one case than are compared"));
+        }
+        let value = self.terms.variable(Sort::Text);
+        let earlier: Vec<Cased> =
+            self.readings.cased.iter().filter(|known| known.to_upper == to_upper).copied().collect();
+        for other in earlier {
+            let same = self.terms.eq(text, other.text);
+            let agrees = self.terms.eq(value, other.value);
+            self.assume(same, agrees);
+        }
+        let always = self.terms.bool(true);
+        let (length, cased_length) = (self.terms.length(text), self.terms.length(value));
+        let as_long = self.terms.eq(length, cased_length);
+        self.assume(always, as_long);
+        self.readings.cased.push(Cased { to_upper, text, value });
+        Ok(value)
+    }
+
+    /// Tells the solver what is read of the constants of a question, and what the languages of texts say of what is read of them.
+    pub(super) fn settle(&mut self, roots: &[Term]) {
+        if self.readings.read.is_empty() && self.readings.cased.is_empty() {
+            return;
+        }
+        let all: Vec<Term> = self.assumed.iter().chain(roots).copied().collect();
+        let constants: BTreeSet<String> = self
+            .terms
+            .constants_of(&all)
+            .into_iter()
+            .filter_map(|constant| match constant {
+                Constant::Text(text) => Some(text),
+                Constant::Int(_) => None,
+            })
+            .collect();
+        let mut left = MOST_FACTS;
+        for reading in self.readings.read.clone() {
+            for constant in constants.iter().take(left) {
+                self.settle_constant(&reading, constant);
+            }
+            left = left.saturating_sub(constants.len());
+            self.settle_pattern(&reading);
+        }
+        for cased in self.readings.cased.clone() {
+            self.settle_case(&cased, constants.iter().take(left));
+            left = left.saturating_sub(constants.len());
+        }
+    }
+
+    fn settle_constant(&mut self, reading: &Reading, constant: &str) {
+        let text = self.terms.text(constant);
+        // Most constants are about something else.
+        let read = reading.reader.read(constant);
+        if !self.terms.are_compared(reading.text, text) && !matches!(read, Ok(Some(_))) {
+            return;
+        }
+        let Ok(read) = read else { return };
+        let same = self.terms.eq(reading.text, text);
+        let good = self.terms.bool(read.is_some());
+        let mut parts = vec![self.terms.eq(reading.good, good)];
+        if let Some(read) = read {
+            let value = self.terms.int(read.value);
+            parts.push(self.terms.eq(reading.value, value));
+            if reading.reader == Reader::Quantity {
+                let is_integer = self.terms.bool(read.integer.is_some());
+                parts.push(self.terms.eq(reading.is_integer, is_integer));
+                parts.push(self.terms.not(reading.is_far));
+            }
+        }
+        let agrees = self.terms.and(&parts);
+        self.assume(same, agrees);
+    }
+
+    fn settle_case<'c>(&mut self, cased: &Cased, constants: impl Iterator<Item = &'c String>) {
+        let always = self.terms.bool(true);
+        let kept = if cased.to_upper { "^[^a-z]*$" } else { "^[^A-Z]*$" };
+        let Ok(kept) = regular::language(kept) else { return };
+        let (is_kept, was_kept) =
+            (self.terms.in_language(cased.value, &kept), self.terms.in_language(cased.text, &kept));
+        self.assume(always, is_kept);
+        let same = self.terms.eq(cased.text, cased.value);
+        self.assume(was_kept, same);
+        for constant in constants {
+            let text = self.terms.text(constant);
+            let turned =
+                if cased.to_upper { constant.to_ascii_uppercase() } else { constant.to_ascii_lowercase() };
+            let (of_text, of_value) =
+                (self.terms.are_compared(cased.text, text), self.terms.are_compared(cased.value, text));
+            let value = self.terms.text(&turned);
+            if of_text {
+                let is_it = self.terms.eq(cased.text, text);
+                let becomes = self.terms.eq(cased.value, value);
+                self.assume(is_it, becomes);
+            }
+            if of_value && turned == *constant {
+                let becomes = self.terms.eq(cased.value, value);
+                let any_case = self.terms.in_language(cased.text, &regular::in_any_case(constant));
+                let agrees = self.terms.eq(becomes, any_case);
+                self.assume(always, agrees);
+            }
+        }
+    }
+
+    /// What the pattern of a text says of what is read of it.
+    fn settle_pattern(&mut self, reading: &Reading) {
+        let Some((here, schema)) = self.text_places.get(&reading.text).copied() else { return };
+        let Some(pattern) = schema.checks.pattern.as_ref().map(|pattern| pattern.text().to_owned()) else {
+            return;
+        };
+        let is_within = |outer: &str| inclusion::is_within(&pattern, outer) == Some(true);
+        let certain = match reading.reader {
+            Reader::Quantity => r"^[+-]?[0-9]+(\.[0-9]*)?([numkMGTPE]|[KMGTPE]i)?$",
+            // Few digits, and few of them: what is longer may be too long.
+            Reader::Span => r"^[+-]?([0-9]{1,5}(ns|us|ms|s|m|h)){1,20}$",
+            _ => return,
+        };
+        if is_within(certain) {
+            self.assume(here, reading.good);
+            let is_near = self.terms.not(reading.is_far);
+            self.assume(here, is_near);
+        }
+        if is_within("^[^-]*$") {
+            let when = self.terms.and(&[here, reading.good]);
+            self.between(when, reading.value, Some(0), None);
+        }
+        let grains = [(r"^[+-]?([0-9]+(s|m|h))*$", BILLION), (r"^[+-]?([0-9]+(ms|s|m|h))*$", 1_000_000)];
+        let coarse = grains.iter().find(|(coarse, _)| reading.reader == Reader::Span && is_within(coarse));
+        if let Some((_, grain)) = coarse {
+            self.assume_grain(here, reading.value, i128::from(*grain));
+        }
+    }
+
+    /// The model with texts of which that is read which it says.
+    pub(super) fn respelled(&self, model: &Model) -> Model {
+        let mut model = model.clone();
+        for reading in self.readings.read.iter().filter(|reading| self.terms.is_variable(reading.text)) {
+            let name = self.terms.name(reading.text);
+            let flag = |term: Term| {
+                let given = model.get(&self.terms.name(term));
+                self.terms.known_bool(term).unwrap_or(matches!(given, Some(Given::Bool(true))))
+            };
+            let Some(Given::Int(value)) = model.get(&self.terms.name(reading.value)) else { continue };
+            let (good, value, is_integer) = (flag(reading.good), *value, flag(reading.is_integer));
+            let is_far = good && flag(reading.is_far);
+            let is_read = match model.get(&name) {
+                Some(Given::Text(text)) => match reading.reader.read(text) {
+                    Ok(Some(read)) => {
+                        let is_same =
+                            reading.reader != Reader::Quantity || read.integer.is_some() == is_integer;
+                        good && !is_far && read.value == value && is_same
+                    }
+                    Ok(None) => !good,
+                    Err(_) => is_far,
+                },
+                _ => false,
+            };
+            let texts: Vec<String> = match (good, is_far) {
+                _ if is_read => continue,
+                (true, true) => vec![if value < 0 { "-1e200000" } else { "1e200000" }.to_owned()],
+                (true, false) => reading.reader.spellings(value, is_integer),
+                (false, _) => reading.reader.unreadable().iter().map(|text| (*text).to_owned()).collect(),
+            };
+            let schema = self.text_places.get(&reading.text).map(|(_, schema)| *schema);
+            let is_allowed = |text: &&String| schema.is_none_or(|schema| sample::allows(schema, text));
+            if let Some(text) = texts.iter().find(is_allowed).or(texts.first()) {
+                model.insert(name, Given::Text(text.clone()));
+            }
+        }
+        model
+    }
+}

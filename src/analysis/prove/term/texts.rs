@@ -1,0 +1,120 @@
+//! Functions on texts, each as CEL has it where the solver's theory has the same; positions count characters.
+
+use super::{Op, Shape, Sort, Term, Terms};
+
+impl Terms {
+    /// In code points.
+    pub(in crate::prove) fn length(&mut self, text: Term) -> Term {
+        match self.known_text(text).map(|text| text.chars().count()) {
+            Some(count) => self.int(i128::try_from(count).unwrap_or(i128::MAX)),
+            None => self.apply("str.len", Sort::Int, &[text]),
+        }
+    }
+
+    pub(in crate::prove) fn text_lt(&mut self, left: Term, right: Term) -> Term {
+        match (self.known_text(left), self.known_text(right)) {
+            (Some(a), Some(b)) => {
+                let less = a < b;
+                self.bool(less)
+            }
+            _ if left == right => self.bool(false),
+            _ => self.apply("str.<", Sort::Bool, &[left, right]),
+        }
+    }
+
+    pub(in crate::prove) fn join(&mut self, left: Term, right: Term) -> Term {
+        match (self.known_text(left), self.known_text(right)) {
+            (Some(a), Some(b)) => {
+                let joined = format!("{a}{b}");
+                self.text(&joined)
+            }
+            (Some(""), _) => right,
+            (_, Some("")) => left,
+            _ => self.apply("str.++", Sort::Text, &[left, right]),
+        }
+    }
+
+    fn text_test(
+        &mut self,
+        name: &'static str,
+        parts: [Term; 2],
+        test: fn(&str, &str) -> bool,
+        on: [usize; 2],
+    ) -> Term {
+        let known = |at: usize| parts.get(at).and_then(|part| self.known_text(*part));
+        if let (Some(text), Some(part)) = (known(on[0]), known(on[1])) {
+            let holds = test(text, part);
+            return self.bool(holds);
+        }
+        self.apply(name, Sort::Bool, &parts)
+    }
+
+    pub(in crate::prove) fn starts_with(&mut self, text: Term, part: Term) -> Term {
+        self.text_test("str.prefixof", [part, text], |text, part| text.starts_with(part), [1, 0])
+    }
+
+    pub(in crate::prove) fn ends_with(&mut self, text: Term, part: Term) -> Term {
+        self.text_test("str.suffixof", [part, text], |text, part| text.ends_with(part), [1, 0])
+    }
+
+    pub(in crate::prove) fn contains(&mut self, text: Term, part: Term) -> Term {
+        self.text_test("str.contains", [text, part], |text, part| text.contains(part), [0, 1])
+    }
+
+    /// Whether a text is of a regular language, given in the solver's notation.
+    pub(in crate::prove) fn in_language(&mut self, text: Term, language: &str) -> Term {
+        self.make(Shape::Apply(Op::InLanguage(language.into()), [text].into()))
+    }
+
+    /// The characters from a position on, at most so many; none where the position is no place in the text.
+    pub(in crate::prove) fn part(&mut self, text: Term, from: Term, count: Term) -> Term {
+        if let (Some(text), Some(from), Some(count)) =
+            (self.known_text(text), self.known_int(from), self.known_int(count))
+        {
+            let place = |number: i128| usize::try_from(number).ok();
+            let part: String = match (place(from), place(count)) {
+                (Some(from), Some(count)) => text.chars().skip(from).take(count).collect(),
+                _ => String::new(),
+            };
+            return self.text(&part);
+        }
+        self.apply("str.substr", Sort::Text, &[text, from, count])
+    }
+
+    /// Where a part that is not empty is found first from a position on; -1 where it is not.
+    pub(in crate::prove) fn position(&mut self, text: Term, part: Term, from: Term) -> Term {
+        if let (Some(text), Some(part), Some(0)) =
+            (self.known_text(text), self.known_text(part), self.known_int(from))
+        {
+            let before = text.split_once(part).map(|(before, _)| before.chars().count());
+            let found = before.and_then(|count| i128::try_from(count).ok()).unwrap_or(-1);
+            return self.int(found);
+        }
+        self.apply("str.indexof", Sort::Int, &[text, part, from])
+    }
+
+    /// With the first occurrence of a part that is not empty replaced, or with all of them.
+    pub(in crate::prove) fn replaced(&mut self, text: Term, parts: [Term; 2], all: bool) -> Term {
+        let [old, new] = parts;
+        if let (Some(text), Some(old), Some(new)) =
+            (self.known_text(text), self.known_text(old), self.known_text(new))
+        {
+            let replaced = if all { text.replace(old, new) } else { text.replacen(old, new, 1) };
+            return self.text(&replaced);
+        }
+        self.apply(if all { "str.replace_all" } else { "str.replace" }, Sort::Text, &[text, old, new])
+    }
+
+    /// The number that decimal digits mean; -1 of any other text.
+    pub(in crate::prove) fn natural(&mut self, text: Term) -> Term {
+        self.apply("str.to_int", Sort::Int, &[text])
+    }
+
+    /// The decimal digits of a number that is not negative.
+    pub(in crate::prove) fn digits(&mut self, number: Term) -> Term {
+        match self.known_int(number) {
+            Some(known) if known >= 0 => self.text(&known.to_string()),
+            _ => self.apply("str.from_int", Sort::Text, &[number]),
+        }
+    }
+}
