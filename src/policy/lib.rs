@@ -21,9 +21,9 @@
 //! | `vap` | what a ValidatingAdmissionPolicy says of a request, and a MutatingAdmissionPolicy makes of it | deadline, exception, matching, patch, read, release, report, request, schema |
 //! | `webhook` | whether a webhook configuration is valid, and which webhooks a request reaches | matching, read, report, request, schema, vap |
 //! | [`server_config`] | whether the configuration of an API server is valid, as far as it has expressions, and what it says of tokens and requests | read, release, report, request, schema |
-//! | `devices` | whether an expression selects devices, and which devices of slices classes and claims select | read, report |
-//! | `set` | all policies with their bindings and documents; loading, and the decision | crd, deadline, exception, matching, read, report, request, schema, server_config, vap, webhook |
-//! | `tools` | test suites, lint, applied manifests, generated suites, single expressions | crd, matching, patch, read, release, report, request, schema, set, vap |
+//! | `devices` | whether an expression selects devices, and which devices of slices classes and claims select | read, report, request |
+//! | `set` | all policies with their bindings and documents; loading, and the decision | crd, deadline, devices, exception, matching, read, report, request, schema, server_config, vap, webhook |
+//! | `tools` | test suites, lint, applied manifests, generated suites, single expressions | crd, devices, matching, patch, read, release, report, request, schema, server_config, set, vap, webhook |
 //!
 //! `crd` and `vap` do not know each other.
 //!

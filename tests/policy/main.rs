@@ -19,6 +19,7 @@ mod json;
 mod loading;
 mod manifest;
 mod matching;
+mod places;
 mod recording;
 mod registration;
 mod replacing;

@@ -111,7 +111,7 @@ impl Material {
                         }
                     }
                 }
-                Test::States { .. } => {}
+                Test::States { .. } | Test::Place { .. } => {}
             }
         }
         let mut groups: Vec<Group<'_>> = Vec::new();

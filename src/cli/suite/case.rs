@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use admit_policy::manifest::{Document, Position};
 use admit_policy::suite::crd::{self, CrdCase, Variant};
-use admit_policy::suite::{self, Case, CaseResult, Mismatch, Outcome, StatesCase, StatesOf};
+use admit_policy::suite::{
+    self, Case, CaseResult, Mismatch, Outcome, PlaceCase, PlaceDocuments, StatesCase, StatesOf,
+};
 use admit_policy::{Keep, PolicySet, Recording};
 
 use super::coverage::{Ledger, Places};
@@ -39,6 +41,11 @@ pub(in crate::cli) enum Test {
         case: Box<CrdCase>,
         tested: Arc<[Arc<Tested>]>,
     },
+    /// Tokens, authorizers, webhooks or devices.
+    Place {
+        case: Box<PlaceCase>,
+        loaded: Arc<Loaded>,
+    },
     /// Which values of a field follow one another.
     States {
         case: Box<StatesCase>,
@@ -50,6 +57,8 @@ pub(in crate::cli) enum Test {
 #[derive(Debug)]
 pub(in crate::cli) struct Loaded {
     pub(in crate::cli) set: PolicySet,
+    /// What servers read beside policies, or why that cannot be used.
+    pub(super) server: Result<PlaceDocuments, String>,
     pub(super) places: Option<Places>,
 }
 
@@ -57,6 +66,21 @@ impl Loaded {
     /// What was loaded, in the order of files and lines; only where places are asked for.
     pub(in crate::cli) fn documents(&self) -> Vec<&Document> {
         self.places.as_ref().map(Places::documents).unwrap_or_default()
+    }
+
+    fn run_place(&self, case: &PlaceCase, recording: Option<&Recording>) -> CaseResult {
+        let why = match &self.server {
+            Ok(server) => return suite::run_place(case, &self.set, server, recording),
+            Err(why) => why.clone(),
+        };
+        let mismatch =
+            Mismatch { what: "documents", expected: "that can be used".to_owned(), actual: why.clone() };
+        CaseResult {
+            outcome: Outcome::Error,
+            message: why,
+            mismatches: vec![mismatch],
+            ..CaseResult::default()
+        }
     }
 }
 
@@ -68,6 +92,7 @@ impl PreparedCase {
                 (case.expect.outcome, advised(against_policies(case, loaded, ledger), object))
             }
             Test::Definition { case, tested } => (case.expected(), against_definitions(case, tested, ledger)),
+            Test::Place { case, loaded } => (case.expected(), against_server(case, loaded, ledger)),
             Test::States { case, inputs } => (Outcome::Allow, against_pictures(case, inputs)),
         };
         let duration = start.elapsed();
@@ -114,6 +139,7 @@ impl PreparedCase {
                 let variant = tested.iter().find(differs).or(tested.first()).map(|tested| &tested.variant);
                 (case.expected(), crd::run(case, variant.as_slice(), Some(recording)))
             }
+            Test::Place { case, loaded } => (case.expected(), loaded.run_place(case, Some(recording))),
             Test::States { case, inputs } => (Outcome::Allow, against_pictures(case, inputs)),
         }
     }
@@ -134,6 +160,14 @@ fn against_policies(case: &Case, loaded: &Loaded, ledger: Option<&Ledger>) -> Ca
     let (Some(ledger), Some(places)) = (ledger, &loaded.places) else { return suite::run(case, &loaded.set) };
     let recording = Recording::new(Keep::COVERAGE);
     let result = suite::run_recorded(case, &loaded.set, &recording);
+    ledger.add(places, &recording.finish());
+    result
+}
+
+fn against_server(case: &PlaceCase, loaded: &Loaded, ledger: Option<&Ledger>) -> CaseResult {
+    let (Some(ledger), Some(places)) = (ledger, &loaded.places) else { return loaded.run_place(case, None) };
+    let recording = Recording::new(Keep::COVERAGE);
+    let result = loaded.run_place(case, Some(&recording));
     ledger.add(places, &recording.finish());
     result
 }

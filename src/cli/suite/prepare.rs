@@ -8,7 +8,7 @@ use admit_apimachinery::suggest::{self, did_you_mean};
 use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::suite::crd::{CrdCase, CrdSuite, Named};
-use admit_policy::suite::{Case, StatesCase, Suite};
+use admit_policy::suite::{Case, PlaceCase, PlaceDocuments, StatesCase, Suite};
 use admit_policy::{FieldsError, LoadOptions, PolicySet};
 use regex_automata::meta::Regex;
 
@@ -119,7 +119,8 @@ impl SuiteLoader {
         let wanted: Vec<(usize, Case)> = numbered.filter(|(_, case)| self.wants(&case.name)).collect();
         let states: Vec<(usize, StatesCase)> =
             suite.states.into_iter().enumerate().filter(|(_, case)| self.wants(&case.name)).collect();
-        if wanted.is_empty() && states.is_empty() {
+        let places: Vec<PlaceCase> = suite.places.into_iter().filter(|case| self.wants(&case.name)).collect();
+        if wanted.is_empty() && states.is_empty() && places.is_empty() {
             return Ok(Vec::new());
         }
         if let Some((index, path)) = documents.iter().enumerate().find(|(_, path)| !names_something(path)) {
@@ -127,7 +128,7 @@ impl SuiteLoader {
             return Err(unreadable(&[mistake(document, &format!("documents[{index}]"), problem)]));
         }
         let mut pictured = self.pictured(document, &documents, states)?;
-        if wanted.is_empty() {
+        if wanted.is_empty() && places.is_empty() {
             return Ok(pictured);
         }
         let loaded = self.sets.get(documents.clone(), || self.load(&documents))?;
@@ -141,6 +142,11 @@ impl SuiteLoader {
             },
         };
         let mut cases: Vec<PreparedCase> = wanted.into_iter().map(ready).collect();
+        cases.extend(places.into_iter().map(|case| PreparedCase {
+            name: case.name.clone(),
+            place: document.position(&case.path),
+            test: Test::Place { case: Box::new(case), loaded: Arc::clone(&loaded) },
+        }));
         cases.append(&mut pictured);
         Ok(cases)
     }
@@ -173,15 +179,17 @@ impl SuiteLoader {
             .knowing(&BuiltinKinds);
         let set = load::as_of_now(set);
         load::tell_ended(&set);
+        let server = PlaceDocuments::read(documents.iter().map(|document| &document.value));
         let places = self.ledger.as_ref().map(|ledger| {
             let places = Places::new(documents);
             ledger.open(&places, set.policies().flat_map(|(policy, _)| policy.expressions()));
             ledger.open(&places, set.mutating_policies().flat_map(|(policy, _)| policy.expressions()));
             let versions = set.documents().crds().iter().flat_map(|crd| crd.versions());
             ledger.open(&places, versions.flat_map(|version| version.expressions()));
+            ledger.open(&places, server.iter().flat_map(PlaceDocuments::expressions));
             places
         });
-        Ok(Arc::new(Loaded { set, places }))
+        Ok(Arc::new(Loaded { set, server, places }))
     }
 
     fn of_definition(

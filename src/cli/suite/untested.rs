@@ -31,9 +31,17 @@ pub(super) fn untested(paths: &[PathBuf], ledger: &Ledger) -> Result<Vec<LoadErr
 
 fn missing(document: &Document, reached: &BTreeSet<(String, String)>) -> Option<LoadError> {
     let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let has = |part: &str| document.value.to_string().contains(part);
     let has_rules = match text("/kind") {
         "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => true,
-        "CustomResourceDefinition" => document.value.to_string().contains("\"x-kubernetes-validations\""),
+        "CustomResourceDefinition" => has("\"x-kubernetes-validations\""),
+        // Those of the server's own configuration, and of webhooks and devices.
+        "AuthenticationConfiguration" | "AuthorizationConfiguration" => {
+            has("\"expression\"") || has("\"valueExpression\"")
+        }
+        "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" | "DeviceClass" => {
+            has("\"expression\"")
+        }
         _ => false,
     };
     let name = text("/metadata/name");

@@ -16,3 +16,10 @@ mod select;
 pub use self::device::Device;
 pub use self::language::{DeviceFeatures, Selector, SelectorProblem, selector_problem};
 pub use self::select::{Devices, NoSelection, Selected, SelectedBy};
+use crate::request::GroupVersionKind;
+
+/// Whether objects of the kind are devices, or select some.
+pub(crate) fn is_read(kind: &GroupVersionKind) -> bool {
+    let kinds = ["ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate"];
+    kind.group == "resource.k8s.io" && kinds.contains(&kind.kind.as_str())
+}

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{LoadErrorKind, PolicySet};
 use crate::crd::CompiledCrd;
+use crate::devices;
 use crate::exception::{self, Exceptions, PolicyException};
 use crate::request::GroupVersionKind;
 use crate::request::rbac::AccessRules;
@@ -160,7 +161,9 @@ impl PolicySetBuilder {
 
     /// The documents whose kind is of no use to the policies added so far.
     pub fn unused(&self) -> impl Iterator<Item = (usize, LoadErrorKind)> + '_ {
-        self.others.iter().filter(|(_, kind)| !self.is_of_use(kind)).map(|(number, kind)| {
+        // Devices are for suites.
+        let is_idle = |kind: &GroupVersionKind| !self.is_of_use(kind) && !devices::is_read(kind);
+        self.others.iter().filter(move |(_, kind)| is_idle(kind)).map(|(number, kind)| {
             (*number, LoadErrorKind::UnknownKind(format!("{} {}", kind.api_version(), kind.kind)))
         })
     }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use regex_automata::meta::Regex;
 use serde_json::Value;
 use thiserror::Error;
 
+use super::expect::text;
 use super::{
-    API_VERSION, Accepted, Case, Expectation, ExpectedReason, Outcome, StatesCase, StatesOf, Suite, Text,
+    API_VERSION, Accepted, Case, Expectation, ExpectedReason, Outcome, StatesCase, StatesOf, Suite, place,
     target,
 };
 use crate::patch::{self, NoPatch, PatchError};
@@ -22,8 +22,19 @@ use crate::set::builtins::{Builtins, StrategicError};
 use crate::set::load::is_suite;
 
 /// The fields of a suite.
-pub const SUITE_FIELDS: &[&str] =
-    &["apiVersion", "kind", "documents", "defaults", "cases", "states", "accepted"];
+pub const SUITE_FIELDS: &[&str] = &[
+    "apiVersion",
+    "kind",
+    "documents",
+    "defaults",
+    "cases",
+    "states",
+    "accepted",
+    "authentication",
+    "authorization",
+    "webhooks",
+    "devices",
+];
 /// The fields of an item of `accepted`.
 pub const ACCEPTED_FIELDS: &[&str] = &["policy", "family", "path", "reason"];
 /// The fields of an item of `states`.
@@ -90,10 +101,15 @@ impl Suite {
             fields.objects("states")?.iter().map(states).collect::<Result<_, _>>()?;
         let accepted: Vec<Accepted> =
             fields.objects("accepted")?.iter().map(accepted).collect::<Result<_, _>>()?;
-        if cases.is_empty() && states.is_empty() && accepted.is_empty() {
+        let sent = |case: &Fields<'_>| {
+            let layered = Layered { case, defaults: &defaults, builtins };
+            layered.decode_expecting(|_| Ok(Expectation::of(Outcome::Allow)))
+        };
+        let places = place::decode(&fields, &sent)?;
+        if cases.is_empty() && states.is_empty() && accepted.is_empty() && places.is_empty() {
             return Err(wrong("cases", "must have at least one case"));
         }
-        Ok(Self { documents: fields.strings("documents")?, cases, states, accepted })
+        Ok(Self { documents: fields.strings("documents")?, cases, states, accepted, places })
     }
 }
 
@@ -208,6 +224,13 @@ struct Layered<'a> {
 
 impl Layered<'_> {
     fn decode(&self) -> Result<Case, FieldsError> {
+        self.decode_expecting(expectation)
+    }
+
+    fn decode_expecting(
+        &self,
+        expect: impl FnOnce(&Fields<'_>) -> Result<Expectation, FieldsError>,
+    ) -> Result<Case, FieldsError> {
         known(self.case, CASE_FIELDS)?;
         let name = self.case.string("name")?;
         if name.is_empty() {
@@ -236,7 +259,7 @@ impl Layered<'_> {
             existing: self.existing()?,
             access: self.access()?,
             now: self.now()?,
-            expect: expectation(self.case)?,
+            expect: expect(self.case)?,
         })
     }
 
@@ -346,7 +369,7 @@ fn expectation(case: &Fields<'_>) -> Result<Expectation, FieldsError> {
         known(&fields, EXPECT_FIELDS)?;
         return Ok(Expectation {
             outcome: outcome(&fields.path_of("outcome"), &fields.string("outcome")?)?,
-            message: text(&fields)?,
+            message: text(&fields, "message")?,
             reason: reason(&fields)?,
             field: fields.optional_string("field")?,
             annotations: fields.string_map("annotations")?,
@@ -354,16 +377,7 @@ fn expectation(case: &Fields<'_>) -> Result<Expectation, FieldsError> {
             idempotent: fields.bool("idempotent")?,
         });
     };
-    let outcome = outcome(&case.path_of("expect"), word)?;
-    Ok(Expectation {
-        outcome,
-        message: None,
-        reason: None,
-        field: None,
-        annotations: Vec::new(),
-        object: None,
-        idempotent: false,
-    })
+    outcome(&case.path_of("expect"), word).map(Expectation::of)
 }
 
 fn expected_object(fields: &Fields<'_>) -> Result<Option<Value>, FieldsError> {
@@ -381,38 +395,6 @@ fn outcome(path: &str, word: &str) -> Result<Outcome, FieldsError> {
         other => format!("`{other}` is not one of {NAMES}"),
     };
     Outcome::from_name(word).ok_or_else(|| wrong(path, problem()))
-}
-
-fn text(fields: &Fields<'_>) -> Result<Option<Text>, FieldsError> {
-    match fields.get("message") {
-        None => return Ok(None),
-        Some(Value::String(text)) => return Ok(Some(Text::Equals(text.clone()))),
-        Some(_) => {}
-    }
-    let message = fields.object("message")?;
-    known(&message, &["equals", "contains", "regex"])?;
-    if message.keys().count() > 1 {
-        return Err(wrong(message.path(), "must have one of `equals`, `contains` and `regex`, not several"));
-    }
-    if let Some(text) = message.optional_string("equals")? {
-        return Ok(Some(Text::Equals(text)));
-    }
-    if let Some(part) = message.optional_string("contains")? {
-        return Ok(Some(Text::Contains(part)));
-    }
-    let Some(pattern) = message.optional_string("regex")? else {
-        return Err(wrong(message.path(), "must have `equals`, `contains` or `regex`"));
-    };
-    let regex =
-        Regex::new(&pattern).map_err(|error| wrong(message.path_of("regex"), not_a_pattern(&error)))?;
-    Ok(Some(Text::Regex { pattern, regex: Box::new(regex) }))
-}
-
-/// Why a pattern is none, in one line: what its syntax lacks, where that is it.
-fn not_a_pattern(error: &regex_automata::meta::BuildError) -> String {
-    let told = error.syntax_error().map_or_else(|| error.to_string(), ToString::to_string);
-    let reason = told.lines().last().unwrap_or_default();
-    format!("is not a regular expression: {}", reason.strip_prefix("error: ").unwrap_or(reason))
 }
 
 fn reason(fields: &Fields<'_>) -> Result<Option<ExpectedReason>, FieldsError> {

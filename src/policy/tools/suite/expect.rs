@@ -5,6 +5,7 @@ use regex_automata::meta::Regex;
 use serde_json::Value;
 
 use super::Outcome;
+use crate::read::decode::{Fields, FieldsError, known, wrong};
 use crate::report::decision::{Reason, reason_named};
 use crate::vap::Missed;
 
@@ -90,6 +91,19 @@ impl Answer {
 }
 
 impl Expectation {
+    /// Of nothing but an outcome.
+    pub(super) const fn of(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            message: None,
+            reason: None,
+            field: None,
+            annotations: Vec::new(),
+            object: None,
+            idempotent: false,
+        }
+    }
+
     pub(super) fn mismatches(&self, answer: &Answer) -> Vec<Mismatch> {
         let found = self.differences(answer);
         match &answer.refusal {
@@ -215,7 +229,7 @@ impl ExpectedReason {
 }
 
 impl Text {
-    fn holds(&self, text: &str) -> bool {
+    pub(super) fn holds(&self, text: &str) -> bool {
         match self {
             Self::Equals(expected) => text == expected,
             Self::Contains(part) => text.contains(part.as_str()),
@@ -223,13 +237,46 @@ impl Text {
         }
     }
 
-    fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match self {
             Self::Equals(text) => text.clone(),
             Self::Contains(part) => format!("a text that contains `{part}`"),
             Self::Regex { pattern, .. } => format!("a text that matches /{pattern}/"),
         }
     }
+}
+
+/// The condition on a text at `key`, if there is one.
+pub(super) fn text(fields: &Fields<'_>, key: &str) -> Result<Option<Text>, FieldsError> {
+    match fields.get(key) {
+        None => return Ok(None),
+        Some(Value::String(text)) => return Ok(Some(Text::Equals(text.clone()))),
+        Some(_) => {}
+    }
+    let message = fields.object(key)?;
+    known(&message, &["equals", "contains", "regex"])?;
+    if message.keys().count() > 1 {
+        return Err(wrong(message.path(), "must have one of `equals`, `contains` and `regex`, not several"));
+    }
+    if let Some(text) = message.optional_string("equals")? {
+        return Ok(Some(Text::Equals(text)));
+    }
+    if let Some(part) = message.optional_string("contains")? {
+        return Ok(Some(Text::Contains(part)));
+    }
+    let Some(pattern) = message.optional_string("regex")? else {
+        return Err(wrong(message.path(), "must have `equals`, `contains` or `regex`"));
+    };
+    let regex =
+        Regex::new(&pattern).map_err(|error| wrong(message.path_of("regex"), not_a_pattern(&error)))?;
+    Ok(Some(Text::Regex { pattern, regex: Box::new(regex) }))
+}
+
+/// Why a pattern is none, in one line: what its syntax lacks, where that is it.
+fn not_a_pattern(error: &regex_automata::meta::BuildError) -> String {
+    let told = error.syntax_error().map_or_else(|| error.to_string(), ToString::to_string);
+    let reason = told.lines().last().unwrap_or_default();
+    format!("is not a regular expression: {}", reason.strip_prefix("error: ").unwrap_or(reason))
 }
 
 impl Mismatch {

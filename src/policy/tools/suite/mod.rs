@@ -13,6 +13,7 @@ mod builtin;
 pub mod crd;
 mod decode;
 mod expect;
+mod place;
 mod reach;
 mod run;
 mod target;
@@ -24,6 +25,10 @@ use serde_json::Value;
 
 pub use self::decode::{ACCEPTED_FIELDS, CASE_FIELDS, EXPECT_FIELDS, STATES_FIELDS, SUITE_FIELDS};
 pub use self::expect::{Expectation, ExpectedReason, Mismatch, Text};
+pub use self::place::{
+    AUTHENTICATION_FIELDS, AUTHORIZATION_FIELDS, DEVICES_FIELDS, PlaceCase, PlaceDocuments, WEBHOOK_FIELDS,
+    run_place,
+};
 pub use self::reach::request;
 pub use self::run::{CaseResult, Reached, run, run_recorded};
 use crate::request::access::AccessAnswers;
@@ -58,6 +63,8 @@ pub struct Suite {
     pub states: Vec<StatesCase>,
     /// What is known to get past policies, and is meant to.
     pub accepted: Vec<Accepted>,
+    /// Tokens, authorizers, webhooks and devices.
+    pub places: Vec<PlaceCase>,
 }
 
 /// A request that gets past a policy, and is meant to, as `admit attack` names it.

@@ -1,0 +1,60 @@
+//! The documents that such cases are about, compiled.
+
+use serde_json::Value;
+
+use crate::devices::{DeviceFeatures, Devices};
+use crate::report::recording::Expression;
+use crate::server_config::{Authenticators, Authorizers};
+use crate::webhook::Webhooks;
+
+/// What servers read beside policies: configurations, webhooks, devices. [`PlaceCase`](super::PlaceCase) has an example.
+#[derive(Debug)]
+pub struct PlaceDocuments {
+    pub(super) authenticators: Option<Authenticators>,
+    pub(super) authorizers: Option<Authorizers>,
+    pub(super) webhooks: Webhooks,
+    pub(super) devices: Devices,
+}
+
+impl PlaceDocuments {
+    /// Reads the documents among others.
+    ///
+    /// # Errors
+    /// What is wrong with the first that cannot be used, and where there are two configurations of one kind.
+    pub fn read<'d>(documents: impl IntoIterator<Item = &'d Value>) -> Result<Self, String> {
+        let documents: Vec<&Value> = documents.into_iter().collect();
+        let only = |kind: &str| {
+            let is_one = |document: &&&Value| {
+                let text = |key: &str| document.get(key).and_then(Value::as_str).unwrap_or_default();
+                text("kind") == kind && text("apiVersion").starts_with("apiserver.config.k8s.io/")
+            };
+            let mut found = documents.iter().filter(is_one);
+            match (found.next(), found.next()) {
+                (_, Some(_)) => {
+                    Err(format!("there are several documents of kind {kind}, and a server reads one"))
+                }
+                (one, None) => Ok(one.copied()),
+            }
+        };
+        let told = |errors: Vec<_>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let authentication = only("AuthenticationConfiguration")?;
+        let authorization = only("AuthorizationConfiguration")?;
+        Ok(Self {
+            authenticators: authentication.map(Authenticators::compile).transpose().map_err(told)?,
+            authorizers: authorization.map(Authorizers::compile).transpose().map_err(told)?,
+            webhooks: Webhooks::compile(documents.iter().copied()).map_err(told)?,
+            devices: Devices::read(documents.iter().copied(), DeviceFeatures::default())
+                .map_err(|error| error.to_string())?,
+        })
+    }
+
+    /// Every expression of them.
+    #[must_use]
+    pub fn expressions(&self) -> Vec<Expression<'_>> {
+        let mut found = self.webhooks.expressions();
+        found.extend(self.authenticators.iter().flat_map(Authenticators::expressions));
+        found.extend(self.authorizers.iter().flat_map(Authorizers::expressions));
+        found.extend(self.devices.expressions());
+        found
+    }
+}
