@@ -31,7 +31,7 @@ pub(crate) struct File {
 pub(crate) struct Good {
     pub(crate) text: Text,
     pub(crate) layout: Layout,
-    pub(crate) documents: Vec<Document>,
+    pub(crate) documents: Vec<Arc<Document>>,
     definitions: OnceCell<Vec<Arc<CompiledCrd>>>,
 }
 
@@ -47,6 +47,7 @@ impl File {
             Ok(documents) => {
                 let layout = Layout::read(text.as_str());
                 let definitions = OnceCell::new();
+                let documents = documents.into_iter().map(Arc::new).collect();
                 self.good = Some(Good { text: text.clone(), layout, documents, definitions });
                 self.mistakes.clear();
             }
@@ -132,7 +133,7 @@ impl Good {
         let mut next = Some(id);
         while let Some(id) = next {
             let spot = self.layout.spot(id)?;
-            let is_root = |document: &&Document| {
+            let is_root = |document: &&Arc<Document>| {
                 spot.style.is_none() && self.text.offset_of(document.here()) == spot.value.start
             };
             if let Some(document) = self.documents.iter().find(is_root) {

@@ -160,7 +160,7 @@ fn starts(text: &str) -> Vec<usize> {
 ///
 /// ```
 /// let mut texts = admit_language::Texts::default();
-/// texts.insert("a.yaml".to_owned(), "a: 1\n".to_owned());
+/// texts.insert("a.yaml".to_owned(), admit_language::Text::new("a: 1\n".to_owned()));
 /// assert_eq!(texts.get("a.yaml").and_then(|text| text.line(1)), Some("a: 1"));
 /// ```
 #[derive(Debug, Default)]
@@ -168,8 +168,8 @@ pub struct Texts(HashMap<String, Text>);
 
 impl Texts {
     /// Adds the text of a file.
-    pub fn insert(&mut self, file: String, text: String) {
-        self.0.insert(file, Text::new(text));
+    pub fn insert(&mut self, file: String, text: Text) {
+        self.0.insert(file, text);
     }
 
     /// The text of a file.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use admit_cel::Type;
-use admit_policy::lint::Severity;
+use admit_policy::lint::{Memory, Severity};
 use admit_policy::manifest::{Document, LoadError};
 use admit_policy::suite::Suite;
 use admit_policy::suite::crd::CrdSuite;
@@ -76,6 +76,8 @@ pub struct Workspace {
     encoding: Encoding,
     /// What the last run of a case made of expressions.
     last: Vec<(ExpressionId, Recorded)>,
+    /// What was found out when files were checked before.
+    memory: Memory,
 }
 
 /// A mistake, or a part without effect.
@@ -132,7 +134,8 @@ impl Workspace {
     /// [`Workspace`] has an example of all of it.
     #[must_use]
     pub fn new(builtin: Box<dyn Types>, options: LoadOptions, encoding: Encoding) -> Self {
-        Self { files: BTreeMap::new(), builtin, options, encoding, last: Vec::new() }
+        let (files, last, memory) = (BTreeMap::new(), Vec::new(), Memory::default());
+        Self { files, builtin, options, encoding, last, memory }
     }
 
     /// Adds a file, or replaces its text.
@@ -190,24 +193,26 @@ impl Workspace {
     /// files are known.
     pub fn check(&mut self, name: &str) -> Vec<Mistake> {
         let Some(file) = self.files.get(name) else { return Vec::new() };
-        let text = file.text.as_str().to_owned();
         let mut reading = Reading::allowing(&[]);
         let mut suites = Vec::new();
-        match file.good.as_ref().filter(|_| file.is_good()) {
+        let tokens = match file.good.as_ref().filter(|_| file.is_good()) {
             Some(good) => {
-                suites.extend(good.documents.iter().filter_map(suite_mistake));
+                suites.extend(good.documents.iter().filter_map(|document| suite_mistake(document)));
                 self.beside(name, good, &mut reading);
-                reading.documents(name, text, good.documents.clone(), true);
+                reading.known(name, &good.text, &good.documents);
+                Tokens::known(&good.text, &good.layout)
             }
-            None => reading.file(name, text, true),
-        }
-        let linted = reading.lint(self.options, self.builtin.as_ref(), |_, _| {});
-        let tokens = Tokens::of(&file.text);
-        let range = |bytes: Range<usize>| self.places(&file.text, bytes);
-        let own = linted.report.findings.into_iter().filter(|finding| *finding.mistake.file == *name);
+            None => {
+                reading.file(name, file.text.as_str().to_owned(), true);
+                Tokens::of(&file.text)
+            }
+        };
+        let report = reading.lint_again(self.options, self.builtin.as_ref(), &mut self.memory);
+        let range = |mistake: &LoadError| self.places(&file.text, tokens.range(mistake));
+        let own = report.findings.into_iter().filter(|finding| *finding.mistake.file == *name);
         let mut mistakes: Vec<Mistake> = own
             .map(|finding| Mistake {
-                range: range(tokens.told(&finding.mistake)),
+                range: range(&finding.mistake),
                 severity: finding.severity,
                 code: finding.code,
                 message: finding.mistake.message,
@@ -215,13 +220,13 @@ impl Workspace {
             })
             .collect();
         mistakes.extend(suites.into_iter().map(|mistake| Mistake {
-            range: range(tokens.range(&mistake)),
+            range: range(&mistake),
             severity: Severity::Error,
             code: "suite",
             message: mistake.message,
             help: String::new(),
         }));
-        let costs = linted.report.costs.into_iter().filter(|cost| *cost.file == *name).collect();
+        let costs = report.costs.into_iter().filter(|cost| *cost.file == *name).collect();
         if let Some(file) = self.files.get_mut(name) {
             file.costs = costs;
         }
@@ -230,11 +235,11 @@ impl Workspace {
 
     /// Adds what other files have that the documents of one may be about.
     fn beside(&self, name: &str, good: &Good, reading: &mut Reading) {
-        let is_policy = |document: &&Document| {
+        let is_policy = |document: &Document| {
             let kind = document.value.get("kind").and_then(Value::as_str).unwrap_or_default();
             kind.ends_with("AdmissionPolicy") || kind.ends_with("AdmissionPolicyBinding")
         };
-        if !good.documents.iter().any(|document| is_policy(&document)) {
+        if !good.documents.iter().any(|document| is_policy(document)) {
             return;
         }
         let text = good.text.as_str();
@@ -242,8 +247,8 @@ impl Workspace {
             for document in &other.documents {
                 let group = document.value.pointer("/spec/group").and_then(Value::as_str);
                 let is_meant = group.is_some_and(|group| text.contains(group));
-                if is_policy(&document) || is_kind(document, "CustomResourceDefinition") && is_meant {
-                    reading.beside(document.clone());
+                if is_policy(document) || is_kind(document, "CustomResourceDefinition") && is_meant {
+                    reading.beside(Arc::clone(document));
                 }
             }
         }

@@ -56,13 +56,17 @@
 pub(crate) mod compile;
 pub(crate) mod decl;
 mod evaluate;
+pub(in crate::crd) mod memory;
 mod message;
+mod problem;
 mod tree;
 mod variables;
 
-pub use compile::{Compiled, CompiledRule, ExpressionProblem, Modes, RuleEnv, RuleError};
+pub use compile::{Compiled, CompiledRule, Modes, RuleEnv};
 pub use decl::decl_type;
 pub use evaluate::{Findings, Limits, Recorder, Subject};
+pub use memory::{Memory, remembering};
+pub use problem::{ExpressionProblem, RuleError};
 pub use tree::RuleTree;
 
 pub use super::field_path::{FieldPathError, Resolved, Subscripts, resolve as resolve_field_path};
