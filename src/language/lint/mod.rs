@@ -10,6 +10,7 @@ mod token;
 
 use std::sync::Arc;
 
+use admit_apimachinery::yaml::Layout;
 use admit_policy::lint::{self, Finding, Memory, Report, Severity};
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::{LoadErrorKind, LoadOptions, Types};
@@ -213,6 +214,11 @@ pub fn is_unknown_kind(mistake: &LoadError) -> bool {
 /// The mistakes of the text, each with its place.
 pub fn parse(name: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
     manifest::read(name, text).map_err(|mistakes| of_template(mistakes, text))
+}
+
+/// The same with where everything stands.
+pub(crate) fn parse_placed(name: &str, text: &str) -> Result<(Vec<Document>, Layout), Vec<LoadError>> {
+    manifest::read_placed(name, text).map_err(|mistakes| of_template(mistakes, text))
 }
 
 /// Says so where the text is a template. [`parse`] has an example.
