@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use admit_analysis::states::state_env;
 use admit_apimachinery::bounded::shorten;
 use admit_apimachinery::yaml::Written;
-use admit_policy::manifest::Document;
+use admit_cel::Type;
+use admit_policy::manifest::{Document, LoadError};
 use admit_policy::suite::Suite;
 use admit_policy::suite::crd::CrdSuite;
 use admit_policy::{ExpressionId, Origin, Recorded};
@@ -41,6 +43,32 @@ pub(crate) fn cases(good: &Good) -> Vec<(String, Range<usize>)> {
         }
     }
     found
+}
+
+/// What is wrong with a suite: with its shape, or else with its expressions.
+pub(crate) fn mistakes(document: &Document) -> Vec<LoadError> {
+    let error = if Suite::is(&document.value) {
+        Suite::decode(&document.value).err()
+    } else if CrdSuite::is(&document.value) {
+        CrdSuite::decode(&document.value).err()
+    } else {
+        return Vec::new();
+    };
+    let mistake = |field: &str, message: String| LoadError {
+        position: document.position(field),
+        field: field.to_owned(),
+        ..document.mistake(message)
+    };
+    if let Some(error) = error {
+        return vec![mistake(error.path(), error.to_string())];
+    }
+    let states = document.value.get("states").and_then(Value::as_array).into_iter().flatten().enumerate();
+    let expressions = states.flat_map(|(number, case)| {
+        let text = move |key: &str| Some((format!("states[{number}].{key}"), case.get(key)?.as_str()?));
+        ["state", "where"].into_iter().filter_map(text)
+    });
+    let env = state_env(&Type::Dyn);
+    expressions.filter_map(|(at, text)| Some(mistake(&at, env.compile(text).err()?.to_string()))).collect()
 }
 
 /// What the last run made of the expressions of a file: the byte at which a line ends, and the values of it.

@@ -5,24 +5,20 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use admit_cel::Type;
 use admit_policy::lint::{Memory, Severity};
 use admit_policy::manifest::{Document, LoadError};
-use admit_policy::suite::Suite;
-use admit_policy::suite::crd::CrdSuite;
-use admit_policy::{
-    Documents, ExpressionId, GroupVersionKind, GroupVersionResource, LoadOptions, Recorded, Types,
-};
+use admit_policy::{Documents, ExpressionId, LoadOptions, Recorded, Types};
 use serde_json::Value;
 
 use crate::cases;
 use crate::complete::{Item, complete};
 use crate::file::{File, Good, is_kind};
 use crate::hover::hover;
+use crate::known::Known;
 use crate::lint::{Reading, Tokens};
 use crate::navigate::{self, RenameError};
 use crate::origin::{Files, Origins};
-use crate::site::{Kind, Names, Site};
+use crate::site::{Kind, Site};
 use crate::text::{Encoding, Place, Text};
 
 /// Files by their names, and what is known of kinds.
@@ -197,7 +193,7 @@ impl Workspace {
         let mut suites = Vec::new();
         let tokens = match file.good.as_ref().filter(|_| file.is_good()) {
             Some(good) => {
-                suites.extend(good.documents.iter().filter_map(|document| suite_mistake(document)));
+                suites.extend(good.documents.iter().flat_map(|document| cases::mistakes(document)));
                 self.beside(name, good, &mut reading);
                 reading.known(name, &good.text, &good.documents);
                 Tokens::known(&good.text, &good.layout)
@@ -337,11 +333,9 @@ impl Workspace {
     ) -> Option<T> {
         let (name, file) = self.files.get_key_value(name)?;
         let (site, offset) = Site::at(file, file.text.offset(place, self.encoding))?;
-        // Rules know their schema alone: no kind is looked up for them.
-        let names: Names = match site.kind {
-            Kind::Rule { .. } => site.names(self.builtin.as_ref())?,
-            Kind::Policy { .. } => site.names(&self.known())?,
-        };
+        // Others know what they are about by themselves: no kind is looked up for them.
+        let is_about_kinds = matches!(site.kind, Kind::Policy { .. } | Kind::Webhook(_) | Kind::State(_));
+        let names = site.names(&self.known(is_about_kinds))?;
         let files: Files<'f> = self.goods();
         answer(file, &Origins { site: &site, file: name, names: &names, files: &files }, offset)
     }
@@ -350,9 +344,9 @@ impl Workspace {
         self.files.iter().filter_map(|(name, file)| Some((name.as_str(), file.good.as_ref()?))).collect()
     }
 
-    fn known(&self) -> Known<'_> {
+    fn known(&self, with_definitions: bool) -> Known<'_> {
         let mut defined = Documents::default();
-        for (_, good) in self.goods() {
+        for (_, good) in self.goods().into_iter().filter(|_| with_definitions) {
             good.definitions().iter().for_each(|crd| defined.insert_crd(Arc::clone(crd)));
         }
         Known { defined, builtin: self.builtin.as_ref() }
@@ -361,34 +355,4 @@ impl Workspace {
     fn places(&self, text: &Text, range: Range<usize>) -> Range<Place> {
         text.place(range.start, self.encoding)..text.place(range.end, self.encoding)
     }
-}
-
-/// Definitions of the files, then the kinds that are built in.
-struct Known<'k> {
-    defined: Documents,
-    builtin: &'k dyn Types,
-}
-
-impl Types for Known<'_> {
-    fn kinds(&self, resource: &GroupVersionResource) -> Vec<GroupVersionKind> {
-        let defined = self.defined.kinds(resource);
-        if defined.is_empty() { self.builtin.kinds(resource) } else { defined }
-    }
-
-    fn type_of(&self, kind: &GroupVersionKind) -> Option<Type> {
-        self.defined.type_of(kind).or_else(|| self.builtin.type_of(kind))
-    }
-}
-
-/// What is wrong with the shape of a suite.
-fn suite_mistake(document: &Document) -> Option<LoadError> {
-    let error = if Suite::is(&document.value) {
-        Suite::decode(&document.value).err()?
-    } else if CrdSuite::is(&document.value) {
-        CrdSuite::decode(&document.value).err()?
-    } else {
-        return None;
-    };
-    let field = error.path().to_owned();
-    Some(LoadError { position: document.position(&field), field, ..document.mistake(error.to_string()) })
 }

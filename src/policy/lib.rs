@@ -24,7 +24,7 @@
 //! | `server_config` | whether the configuration of an API server is valid, as far as it has expressions | read, release, schema |
 //! | `devices` | whether an expression selects devices | nothing of ours |
 //! | `set` | all policies with their bindings and documents; loading, and the decision | crd, deadline, exception, matching, read, report, request, schema, server_config, vap, webhook |
-//! | `tools` | test suites, lint, applied manifests, generated suites, single expressions | crd, matching, patch, read, recent, release, report, request, schema, set, vap |
+//! | `tools` | test suites, lint, applied manifests, generated suites, single expressions | crd, devices, matching, patch, read, recent, release, report, request, schema, set, vap |
 //!
 //! `crd` and `vap` do not know each other.
 //!
@@ -104,8 +104,8 @@ pub use self::set::catalogue::{Catalogue, FieldShape, FieldType, ServedKind, Sha
 pub use self::set::known::KnownKinds;
 pub use self::vap::{
     Binding, ConditionsError, ExpressionError, FailurePolicy, MatchConditions, Missed, Mutated,
-    MutatingPolicy, NotFoundAction, OutOfBudget, ParamRef, ParamSelector, Policy, PolicyScope, Reinvocation,
-    Schemas, TypeWarning, Types, Unmade,
+    MutatingPolicy, NotFoundAction, OutOfBudget, ParamRef, ParamSelector, Policy, PolicyPart, PolicyScope,
+    Reinvocation, Schemas, TypeWarning, Types, Unmade,
 };
 
 pub use self::exception::PolicyException;
@@ -118,7 +118,10 @@ pub use self::report::recording::{
 };
 
 // Expressions of other objects.
-pub use self::devices::{SelectorProblem, selector_problem};
+pub use self::devices::{
+    SELECTOR_LIMIT, SelectorProblem, device_selectors, selector_cost, selector_env, selector_problem,
+};
+pub use self::server_config::configuration_env;
 
 // Subjects with a page of their own.
 pub use self::read::{json, manifest};

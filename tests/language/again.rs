@@ -1,10 +1,12 @@
 //! What is told after a change is what is told of the same files when they are opened: nothing of what was found out before is
 //! told once it no longer holds.
 
-use admit_language::{Encoding, Mistake, Place, Workspace};
+use admit_language::{Encoding, Mistake, Workspace};
 use admit_policy::{Documents, LoadOptions, manifest};
 use proptest::prelude::RngCore as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};
+
+use crate::support::place;
 
 const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -131,13 +133,6 @@ const COMPARED: usize = 120;
 
 fn places(text: &str, needle: &str) -> Vec<usize> {
     text.match_indices(needle).map(|(at, _)| at).collect()
-}
-
-fn place(text: &str, at: usize) -> Place {
-    let before = &text[..at];
-    let column = before.rsplit('\n').next().unwrap_or_default().encode_utf16().count();
-    let number = |count: usize| u32::try_from(count).expect("a short text");
-    Place { line: number(before.matches('\n').count()), character: number(column) }
 }
 
 fn opened(files: &[(&str, String)]) -> Workspace {

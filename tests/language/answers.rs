@@ -1,9 +1,9 @@
 //! What is answered about a place: exact, also in blocks, folded, with escapes, and beside text that is not ASCII.
 
-use std::ops::Range;
-
 use admit_language::{Encoding, ItemKind, Place, RenameError, Workspace};
 use admit_policy::{Documents, LoadOptions};
+
+use crate::support::{behind, shown};
 
 pub(crate) const DEFINITION: &str = r#"apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -64,26 +64,6 @@ pub(crate) fn workspace(encoding: Encoding) -> Workspace {
     workspace.open("shop.yaml", DEFINITION.to_owned());
     workspace.open("policy.yaml", POLICY.to_owned());
     workspace
-}
-
-/// The place right behind what `mark` ends with, of which the text has one.
-fn behind(text: &str, mark: &str) -> Place {
-    let at = text.find(mark).unwrap_or_else(|| panic!("`{mark}`")) + mark.len();
-    let before = &text[..at];
-    let line = before.matches('\n').count();
-    let column = before.rsplit('\n').next().unwrap_or_default().encode_utf16().count();
-    Place {
-        line: u32::try_from(line).expect("few lines"),
-        character: u32::try_from(column).expect("short lines"),
-    }
-}
-
-fn shown(text: &str, range: &Range<Place>) -> String {
-    let lines: Vec<Vec<u16>> = text.split('\n').map(|line| line.encode_utf16().collect()).collect();
-    assert_eq!(range.start.line, range.end.line, "on one line");
-    let line = &lines[range.start.line as usize];
-    String::from_utf16(&line[range.start.character as usize..range.end.character as usize])
-        .expect("whole characters")
 }
 
 fn labels(workspace: &Workspace, file: &str, place: Place, kind: ItemKind) -> Vec<String> {

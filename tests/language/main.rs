@@ -5,3 +5,5 @@ mod again;
 mod answers;
 mod api;
 mod edits;
+mod places;
+mod support;

@@ -32,7 +32,8 @@ static USER: LazyLock<Type> = LazyLock::new(|| user().cel_type());
 static REQUEST: LazyLock<Type> = LazyLock::new(|| request().cel_type());
 
 impl About {
-    fn env(self) -> Env {
+    /// What an expression may name.
+    pub(super) fn env(self) -> Env {
         let claims = || Type::Map(Arc::new(Type::String), Arc::new(Type::Dyn));
         let (name, ty) = match self {
             Self::Claims => ("claims", claims()),

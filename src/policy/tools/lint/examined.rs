@@ -8,9 +8,10 @@ use admit_apimachinery::field_error::FieldError;
 use serde_json::Value;
 
 use super::answers::Answers;
-use super::{Finding, PlacedCost, definitions};
+use super::{Finding, PlacedCost, Severity, definitions};
 use crate::crd::rules::{self, remembering};
 use crate::crd::{CompiledCrd, Definition};
+use crate::devices;
 use crate::read::manifest::Document;
 use crate::schema::Schema;
 use crate::set::load::{self, Known, Loaded, UnknownField};
@@ -46,7 +47,7 @@ pub(super) struct Examined {
     pub(super) costs: Vec<PlacedCost>,
     /// Fields that it does not have.
     pub(super) dropped: Vec<Finding>,
-    /// All else that is found of it by itself, if it is a definition.
+    /// All else that is found of it by itself: if it is a definition, or selects devices.
     pub(super) findings: Vec<Finding>,
 }
 
@@ -96,6 +97,13 @@ impl Examined {
             }
             examined.definition = Some(made);
         }
+        let refused = devices::selector_errors(&document.value).into_iter();
+        examined.findings.extend(refused.map(|error| Finding {
+            code: "refused",
+            severity: Severity::Error,
+            mistake: document.error(&error),
+            help: String::new(),
+        }));
         examined
     }
 
