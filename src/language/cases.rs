@@ -10,7 +10,7 @@ use admit_cel::Type;
 use admit_policy::manifest::{Document, LoadError};
 use admit_policy::suite::Suite;
 use admit_policy::suite::crd::CrdSuite;
-use admit_policy::{ExpressionId, Origin, Recorded};
+use admit_policy::{ExpressionId, Origin, Recorded, RecordedOutcome};
 use serde_json::Value;
 
 use crate::file::{File, Good, is_kind};
@@ -110,7 +110,9 @@ fn of_expression(
     }
     let base = if recorded.text == written.text() { 0 } else { base };
     let mut lines: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-    for part in trace.parts.iter().filter(|part| part.rounds.is_empty()) {
+    for part in
+        trace.parts.iter().filter(|part| part.rounds.is_empty() && !is_on_the_way(part, &recorded.text))
+    {
         let text = part.span.of(&recorded.text).split_whitespace().collect::<Vec<_>>().join(" ");
         let value = match &part.outcome {
             Ok(value) => value.clone(),
@@ -126,11 +128,18 @@ fn of_expression(
         }
     }
     let shown = lines.into_iter().filter(|(_, values)| !values.is_empty()).map(|(line, mut values)| {
-        // The later ones are made of the earlier ones.
+        // The later ones are made of the earlier ones: `a` and `a < b`.
         let first = values.len().saturating_sub(MAX_VALUES);
         let mut text = values.split_off(first).join(", ");
         shorten(&mut text, MAX_SHOWN);
         (good.text.end_of(line), text)
     });
     Some(shown.collect())
+}
+
+/// Whether a part is an object or a list of which something is taken: what is taken says more on one line.
+fn is_on_the_way(part: &RecordedOutcome, text: &str) -> bool {
+    let is_large = part.outcome.as_ref().is_ok_and(|value| value.starts_with(['{', '[']));
+    let behind = text.get(part.span.end as usize..).unwrap_or_default();
+    is_large && behind.starts_with(['.', '['])
 }

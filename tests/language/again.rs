@@ -8,57 +8,43 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 
 use crate::support::place;
 
-const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: shops.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: shops, singular: shop, listKind: ShopList, kind: Shop}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
+const PROPERTIES: &str = "spec:
+  type: object
+  required: [size]
+  properties:
+    size: {type: integer, minimum: 1}
+    phase:
+      type: string
+      enum: [Open, Closed]
+      x-kubernetes-validations:
+      - rule: self == oldSelf || oldSelf == 'Open'
+    doors:
+      type: array
+      items:
         type: object
         properties:
-          spec:
-            type: object
-            required: [size]
-            properties:
-              size: {type: integer, minimum: 1}
-              phase:
-                type: string
-                enum: [Open, Closed]
-                x-kubernetes-validations:
-                - rule: self == oldSelf || oldSelf == 'Open'
-              doors:
-                type: array
-                items:
-                  type: object
-                  properties:
-                    name:
-                      type: string
-                      pattern: '^[a-z]+$'
-                      maxLength: 63
-                      x-kubernetes-validations:
-                      - rule: self.matches('^d[0-9]*$')
-                        messageExpression: \"'no ' + self\"
-              labels:
-                type: object
-                additionalProperties:
-                  type: string
-                  format: clock
+          name:
+            type: string
+            pattern: '^[a-z]+$'
+            maxLength: 63
             x-kubernetes-validations:
-            - rule: >-
-                self.doors.all(d, d.name != 'x') ||
-                self.size > 1
-              message: none left
-              fieldPath: .doors
-            - rule: has(self.labels) && self.labels.all(k, k.matches('^d[0-9]*$'))
-  - name: v2
+            - rule: self.matches('^d[0-9]*$')
+              messageExpression: \"'no ' + self\"
+    labels:
+      type: object
+      additionalProperties:
+        type: string
+        format: clock
+  x-kubernetes-validations:
+  - rule: >-
+      self.doors.all(d, d.name != 'x') ||
+      self.size > 1
+    message: none left
+    fieldPath: .doors
+  - rule: has(self.labels) && self.labels.all(k, k.matches('^d[0-9]*$'))";
+
+/// What stands behind the first version.
+const REST: &str = "  - name: v2
     served: true
     storage: false
     schema:
@@ -155,7 +141,8 @@ fn told(workspace: &mut Workspace, name: &str, text: &str) -> (Vec<Mistake>, Vec
 fn what_is_told_after_changes_is_what_is_told_of_the_files_as_they_are() {
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut below = |end: usize| random.next_u32() as usize % end;
-    let originals = [("shop.yaml", DEFINITION), ("policy.yaml", POLICY)];
+    let definition = testing::shops(PROPERTIES) + REST;
+    let originals = [("shop.yaml", definition.as_str()), ("policy.yaml", POLICY)];
     let mut files = originals.map(|(name, text)| (name, text.to_owned()));
     let mut edited = opened(&files);
     let (mut compared, mut found) = (0, 0);

@@ -7,3 +7,4 @@ mod api;
 mod edits;
 mod places;
 mod support;
+mod values;

@@ -7,26 +7,11 @@ use serde_json::Value;
 
 use crate::support::{behind, shown};
 
-const SHOP: &str = "apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: shops.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: shops, singular: shop, listKind: ShopList, kind: Shop}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              size: {type: integer, description: How large it is.}
-              phase: {type: string, enum: [Open, Closed]}
+const SHOP: &str = "spec:
+  type: object
+  properties:
+    size: {type: integer, description: How large it is.}
+    phase: {type: string, enum: [Open, Closed]}
 ";
 const FILE: &str = "places.yaml";
 const CURSOR: char = '¦';
@@ -47,7 +32,7 @@ impl<'r> Row<'r> {
             Workspace::new(Box::new(Documents::default()), LoadOptions::default(), Encoding::Utf16);
         workspace.open(FILE, text.clone());
         if !row["beside"].is_null() {
-            workspace.open("shop.yaml", SHOP.to_owned());
+            workspace.open("shop.yaml", testing::shops(SHOP));
         }
         Self { row, text, at: behind(written, before), workspace }
     }
