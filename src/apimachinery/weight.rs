@@ -80,6 +80,25 @@ impl Budget {
         }
     }
 
+    /// How much is left of it.
+    ///
+    /// ```
+    /// let mut budget = admit_apimachinery::weight::Budget::of_text(0);
+    /// let all = budget.left();
+    /// budget.take(100).unwrap();
+    /// assert_eq!((budget.left(), budget.spent()), (all - 100, 100));
+    /// ```
+    #[must_use]
+    pub const fn left(&self) -> usize {
+        self.left
+    }
+
+    /// How much was taken from it. [`Self::left`] has an example.
+    #[must_use]
+    pub const fn spent(&self) -> usize {
+        self.limit.saturating_sub(self.left)
+    }
+
     /// Returns `bytes` to the budget, for a value that was dropped.
     pub const fn give_back(&mut self, bytes: usize) {
         self.left = self.left.saturating_add(bytes);

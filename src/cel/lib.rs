@@ -86,7 +86,7 @@ pub use source::{Position, Source, Span};
 pub use library::regex::{GoRegex, PatternPart};
 pub use limits::PER_CALL_LIMIT;
 pub use names::{escape_property, is_identifier, unescape_property};
-pub use plan::{PatternError, PatternSum};
+pub use plan::{KnownPattern, PatternError, PatternSum};
 
 /// The examples of the readme.
 #[cfg(doctest)]

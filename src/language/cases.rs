@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use admit_analysis::states::state_env;
 use admit_apimachinery::bounded::shorten;
 use admit_apimachinery::yaml::Written;
-use admit_policy::manifest::Document;
+use admit_cel::Type;
+use admit_policy::manifest::{Document, LoadError};
 use admit_policy::suite::Suite;
 use admit_policy::suite::crd::CrdSuite;
-use admit_policy::{ExpressionId, Origin, Recorded};
+use admit_policy::{ExpressionId, Origin, Recorded, RecordedOutcome};
 use serde_json::Value;
 
 use crate::file::{File, Good, is_kind};
@@ -41,6 +43,32 @@ pub(crate) fn cases(good: &Good) -> Vec<(String, Range<usize>)> {
         }
     }
     found
+}
+
+/// What is wrong with a suite: with its shape, or else with its expressions.
+pub(crate) fn mistakes(document: &Document) -> Vec<LoadError> {
+    let error = if Suite::is(&document.value) {
+        Suite::decode(&document.value).err()
+    } else if CrdSuite::is(&document.value) {
+        CrdSuite::decode(&document.value).err()
+    } else {
+        return Vec::new();
+    };
+    let mistake = |field: &str, message: String| LoadError {
+        position: document.position(field),
+        field: field.to_owned(),
+        ..document.mistake(message)
+    };
+    if let Some(error) = error {
+        return vec![mistake(error.path(), error.to_string())];
+    }
+    let states = document.value.get("states").and_then(Value::as_array).into_iter().flatten().enumerate();
+    let expressions = states.flat_map(|(number, case)| {
+        let text = move |key: &str| Some((format!("states[{number}].{key}"), case.get(key)?.as_str()?));
+        ["state", "where"].into_iter().filter_map(text)
+    });
+    let env = state_env(&Type::Dyn);
+    expressions.filter_map(|(at, text)| Some(mistake(&at, env.compile(text).err()?.to_string()))).collect()
 }
 
 /// What the last run made of the expressions of a file: the byte at which a line ends, and the values of it.
@@ -78,7 +106,9 @@ fn of_expression(
     }
     let base = if recorded.text == written.text() { 0 } else { base };
     let mut lines: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-    for part in trace.parts.iter().filter(|part| part.rounds.is_empty()) {
+    for part in
+        trace.parts.iter().filter(|part| part.rounds.is_empty() && !is_on_the_way(part, &recorded.text))
+    {
         let text = part.span.of(&recorded.text).split_whitespace().collect::<Vec<_>>().join(" ");
         let value = match &part.outcome {
             Ok(value) => value.clone(),
@@ -94,11 +124,18 @@ fn of_expression(
         }
     }
     let shown = lines.into_iter().filter(|(_, values)| !values.is_empty()).map(|(line, mut values)| {
-        // The later ones are made of the earlier ones.
+        // The later ones are made of the earlier ones: `a` and `a < b`.
         let first = values.len().saturating_sub(MAX_VALUES);
         let mut text = values.split_off(first).join(", ");
         shorten(&mut text, MAX_SHOWN);
         (good.text.end_of(line), text)
     });
     Some(shown.collect())
+}
+
+/// Whether a part is an object or a list of which something is taken: what is taken says more on one line.
+fn is_on_the_way(part: &RecordedOutcome, text: &str) -> bool {
+    let is_large = part.outcome.as_ref().is_ok_and(|value| value.starts_with(['{', '[']));
+    let behind = text.get(part.span.end as usize..).unwrap_or_default();
+    is_large && behind.starts_with(['.', '['])
 }

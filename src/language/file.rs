@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use admit_apimachinery::yaml::{Layout, SpotId, Step};
+use admit_apimachinery::yaml::{Change, Layout, SpotId, Step};
 use admit_policy::crd::CompiledCrd;
 use admit_policy::lint::PlacedCost;
 use admit_policy::manifest::{Document, LoadError};
@@ -31,7 +31,7 @@ pub(crate) struct File {
 pub(crate) struct Good {
     pub(crate) text: Text,
     pub(crate) layout: Layout,
-    pub(crate) documents: Vec<Document>,
+    pub(crate) documents: Vec<Arc<Document>>,
     definitions: OnceCell<Vec<Arc<CompiledCrd>>>,
 }
 
@@ -43,14 +43,17 @@ impl File {
     }
 
     pub(crate) fn set(&mut self, name: &str, text: Text) {
-        match lint::parse(name, text.as_str()) {
-            Ok(documents) => {
-                let layout = Layout::read(text.as_str());
-                let definitions = OnceCell::new();
-                self.good = Some(Good { text: text.clone(), layout, documents, definitions });
-                self.mistakes.clear();
+        let is_known = self.is_good() && self.good.as_mut().is_some_and(|good| good.reread(&text));
+        if !is_known {
+            match lint::parse_placed(name, text.as_str()) {
+                Ok((documents, layout)) => {
+                    let definitions = OnceCell::new();
+                    let documents = documents.into_iter().map(Arc::new).collect();
+                    self.good = Some(Good { text: text.clone(), layout, documents, definitions });
+                    self.mistakes.clear();
+                }
+                Err(mistakes) => self.mistakes = mistakes,
             }
-            Err(mistakes) => self.mistakes = mistakes,
         }
         self.text = text;
     }
@@ -95,10 +98,7 @@ impl File {
         if self.is_good() {
             return Some(Changed { start: new.len(), old_end: new.len(), new_end: new.len() });
         }
-        let start = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
-        let most = old.len().min(new.len()).saturating_sub(start);
-        let same = old.bytes().rev().zip(new.bytes().rev()).take(most).take_while(|(a, b)| a == b).count();
-        let (old_end, new_end) = (old.len().saturating_sub(same), new.len().saturating_sub(same));
+        let Change { old: Range { start, end: old_end }, new_end } = Change::between(old, new);
         Some(Changed { start, old_end, new_end })
     }
 }
@@ -111,6 +111,28 @@ struct Changed {
 }
 
 impl Good {
+    /// Becomes what the new text says where it is enough to read a part of that; else this has to be made anew.
+    fn reread(&mut self, text: &Text) -> bool {
+        let (old, new) = (self.text.as_str(), text.as_str());
+        let Some(mut reread) = self.layout.reread(old, new, Change::between(old, new)) else { return false };
+        let Some(start) = self.layout.spot(reread.document).map(|spot| spot.value.start) else {
+            return false;
+        };
+        let is_it = |document: &Arc<Document>| self.text.offset_of(document.here()) == start;
+        let Some(index) = self.documents.iter().position(is_it) else { return false };
+        let mut from_there = self.documents.iter_mut().skip(index);
+        if !from_there.next().is_some_and(|document| Arc::make_mut(document).put(&mut reread)) {
+            return false;
+        }
+        if reread.moves() {
+            from_there.for_each(|document| Arc::make_mut(document).move_behind(&reread));
+        }
+        self.layout.put(reread);
+        self.text = text.clone();
+        self.definitions = OnceCell::new();
+        true
+    }
+
     /// The definitions among the documents, without their rules: what kinds there are, and of which types, is known also
     /// while a rule is being written.
     pub(crate) fn definitions(&self) -> &[Arc<CompiledCrd>] {
@@ -132,7 +154,7 @@ impl Good {
         let mut next = Some(id);
         while let Some(id) = next {
             let spot = self.layout.spot(id)?;
-            let is_root = |document: &&Document| {
+            let is_root = |document: &&Arc<Document>| {
                 spot.style.is_none() && self.text.offset_of(document.here()) == spot.value.start
             };
             if let Some(document) = self.documents.iter().find(is_root) {

@@ -7,6 +7,7 @@ use admit_apimachinery::bounded::shorten;
 use admit_cel::syntax::{Expr, ExprId};
 use admit_cel::{Inferred, macro_offers};
 use admit_policy::lint::{PlacedCost, RULE_LIMIT};
+use admit_policy::{SELECTOR_LIMIT, selector_cost};
 use serde_json::Value;
 
 use crate::functions::{Signature, told, told_macro};
@@ -166,8 +167,12 @@ fn field(origins: &Origins<'_, '_>, inferred: &Inferred, id: ExprId) -> Option<S
     Some(out)
 }
 
-/// The estimate of the rule, as of the last time that the file was checked.
+/// The estimate of the rule, as of the last time that the file was checked; or of the selector.
 fn cost(origins: &Origins<'_, '_>, costs: &[PlacedCost]) -> Option<String> {
+    if origins.site.kind == Kind::Selector {
+        let cost = selector_cost(origins.site.written.text())?;
+        return Some(format!("Estimated cost: {cost} of {SELECTOR_LIMIT}."));
+    }
     let Kind::Rule { schema, rule } = &origins.site.kind else { return None };
     if origins.site.path.last().is_none_or(|last| last != "rule") {
         return None;

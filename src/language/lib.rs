@@ -14,14 +14,15 @@
 //! | [`lint`] | what `admit lint` says of files, and of which token | text |
 //! | `file` | what is known of a file while it is broken | lint, text |
 //! | `cases` | the cases of suites, and what a run made of expressions | file |
-//! | `site` | which expression stands at a place, and what it may name | file, text |
+//! | `known` | which kinds files define, and which are built in | nothing of ours |
+//! | `site` | which expression stands at a place, and what it may name | file, known, text |
 //! | `origin` | which place of a schema a part of an expression comes from | file, site |
 //! | `recover` | an expression up to the cursor, closed | nothing of ours |
 //! | `functions` | signatures of functions, and how they are told | nothing of ours |
 //! | `hover` | what is told of what stands at a place | functions, origin, site |
 //! | `complete` | what may be written at a place | functions, origin, recover, site |
 //! | `navigate` | where a name is defined, and where it is used | file, origin, recover, site, text |
-//! | `workspace` | all files, and the answers about them | cases, complete, file, hover, lint, navigate, origin, site, text |
+//! | `workspace` | all files, and the answers about them | cases, complete, file, hover, known, lint, navigate, origin, site, text |
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
@@ -30,6 +31,7 @@ mod complete;
 mod file;
 mod functions;
 mod hover;
+mod known;
 pub mod lint;
 mod navigate;
 mod origin;

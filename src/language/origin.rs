@@ -119,7 +119,8 @@ impl<'f> Origins<'_, 'f> {
                 document: self.site.document,
                 steps: schema.clone(),
             }),
-            (Kind::Policy { .. }, "object" | "oldObject") => self.definition(self.names.object.as_ref()?),
+            (Kind::Policy { .. } | Kind::Webhook(_), "object" | "oldObject")
+            | (Kind::State(_), "self" | "object") => self.definition(self.names.object.as_ref()?),
             (Kind::Policy { .. }, "params") => self.definition(self.names.params.as_ref()?),
             _ => None,
         }

@@ -2,14 +2,19 @@
 
 use std::ops::Range;
 
+use admit_analysis::states::state_env;
 use admit_apimachinery::yaml::{SpotId, Written};
 use admit_cel::{Env, Mode, Type};
 use admit_policy::crd::rules::{RuleEnv, decl_type};
 use admit_policy::manifest::Document;
-use admit_policy::{GroupVersionKind, Path, PolicyScope, Types, schema};
+use admit_policy::suite::Suite;
+use admit_policy::{
+    GroupVersionKind, Path, PolicyPart, PolicyScope, Types as _, configuration_env, schema, selector_env,
+};
 use serde_json::Value;
 
 use crate::file::{File, Good};
+use crate::known::Known;
 
 /// An expression.
 pub(crate) struct Site<'f> {
@@ -29,8 +34,16 @@ pub(crate) struct Site<'f> {
 pub(crate) enum Kind {
     /// A rule of a schema, or its message; the steps to the node of the schema, and the number of the rule.
     Rule { schema: Vec<String>, rule: usize },
-    /// A policy: how many of its variables are declared before, all where none is said; whether it makes a patch.
-    Policy { before: Option<usize>, patches: bool },
+    /// A policy: how many of its variables are declared before, all where none is said; what it is for.
+    Policy { before: Option<usize>, part: PolicyPart },
+    /// A condition of a webhook, which is told by its number.
+    Webhook(usize),
+    /// A selector of devices.
+    Selector,
+    /// What an API server is configured by.
+    Configuration,
+    /// The states of objects in a suite, of the case of that number.
+    State(usize),
 }
 
 /// What an expression may name.
@@ -63,7 +76,8 @@ impl<'f> Site<'f> {
     }
 
     /// What it may name. Of several kinds that a policy matches, `object` is of the first whose type is known.
-    pub(crate) fn names(&self, types: &dyn Types) -> Option<Names> {
+    pub(crate) fn names(&self, known: &Known<'_>) -> Option<Names> {
+        let alone = |env| Some(Names { env, object: None, params: None });
         match &self.kind {
             Kind::Rule { schema, rule } => {
                 let node = raw(&self.document.value, schema)?;
@@ -72,17 +86,36 @@ impl<'f> Site<'f> {
                     == Some(&"x-kubernetes-validations".to_owned());
                 let decl = decl_type(&schema, is_root || schema.embedded_resource)?;
                 let env = RuleEnv::new(&decl).env(schema.rules.get(*rule)?, Mode::New);
-                Some(Names { env, object: None, params: None })
+                alone(env)
             }
-            Kind::Policy { before, patches } => {
-                let scope = PolicyScope::of(&self.document.value, *before, types);
-                let typed = |(kind, ty): &(GroupVersionKind, Option<Type>)| Some((kind.clone(), ty.clone()?));
-                let object = scope.kinds().iter().find_map(typed);
-                let env = scope.env(object.as_ref().map(|(_, ty)| ty), *patches);
-                let params = scope.param_kind().cloned();
-                Some(Names { env, object: object.map(|(kind, _)| kind), params })
+            Kind::Policy { before, part } => {
+                Some(Names::of(&PolicyScope::of(&self.document.value, *before, known), *part))
+            }
+            Kind::Webhook(number) => {
+                let webhook = self.document.value.get("webhooks")?.get(*number)?;
+                Some(Names::of(&PolicyScope::of_webhook(webhook, known), PolicyPart::Condition))
+            }
+            Kind::Selector => alone(selector_env()),
+            Kind::Configuration => {
+                let steps: Vec<&str> = self.path.iter().map(String::as_str).collect();
+                alone(configuration_env(self.document.value.get("kind")?.as_str()?, &steps)?)
+            }
+            Kind::State(number) => {
+                let case = self.document.value.get("states")?.get(*number)?;
+                let object = known.named(case.get("kind").and_then(Value::as_str));
+                let ty = object.as_ref().and_then(|kind| known.type_of(kind)).unwrap_or(Type::Dyn);
+                Some(Names { env: state_env(&ty), object, params: None })
             }
         }
+    }
+}
+
+impl Names {
+    fn of(scope: &PolicyScope, part: PolicyPart) -> Self {
+        let typed = |(kind, ty): &(GroupVersionKind, Option<Type>)| Some((kind.clone(), ty.clone()?));
+        let object = scope.kinds().iter().find_map(typed);
+        let env = scope.env(object.as_ref().map(|(_, ty)| ty), part);
+        Self { env, object: object.map(|(kind, _)| kind), params: scope.param_kind().cloned() }
     }
 }
 
@@ -109,20 +142,39 @@ fn kind(document: &Document, path: &[String]) -> Option<Kind> {
             }
             _ => None,
         },
-        "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => match steps.as_slice() {
-            ["spec", "variables", index, "expression"] => {
-                Some(Kind::Policy { before: Some(number(index)?), patches: false })
-            }
-            ["spec", "validations", _, "expression" | "messageExpression"]
-            | ["spec", "matchConditions", _, "expression"]
-            | ["spec", "auditAnnotations", _, "valueExpression"] => {
-                Some(Kind::Policy { before: None, patches: false })
-            }
-            ["spec", "mutations", _, "applyConfiguration" | "jsonPatch", "expression"] => {
-                Some(Kind::Policy { before: None, patches: true })
+        "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => of_policy(&steps),
+        "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => match steps.as_slice() {
+            ["webhooks", webhook, "matchConditions", _, "expression"] => {
+                Some(Kind::Webhook(number(webhook)?))
             }
             _ => None,
         },
-        _ => None,
+        "DeviceClass" | "ResourceClaim" | "ResourceClaimTemplate" => match steps.as_slice() {
+            ["spec", .., "selectors", _, "cel", "expression"] => Some(Kind::Selector),
+            _ => None,
+        },
+        "Suite" => match steps.as_slice() {
+            ["states", case, "state" | "where"] if Suite::is(&document.value) => {
+                Some(Kind::State(number(case)?))
+            }
+            _ => None,
+        },
+        other => configuration_env(other, &steps).map(|_| Kind::Configuration),
     }
+}
+
+fn of_policy(steps: &[&str]) -> Option<Kind> {
+    let part = match steps {
+        ["spec", "variables", index, "expression"] => {
+            return Some(Kind::Policy { before: Some(index.parse().ok()?), part: PolicyPart::Rule });
+        }
+        ["spec", "validations", _, "expression"] | ["spec", "auditAnnotations", _, "valueExpression"] => {
+            PolicyPart::Rule
+        }
+        ["spec", "validations", _, "messageExpression"] => PolicyPart::Message,
+        ["spec", "matchConditions", _, "expression"] => PolicyPart::Condition,
+        ["spec", "mutations", _, "applyConfiguration" | "jsonPatch", "expression"] => PolicyPart::Patch,
+        _ => return None,
+    };
+    Some(Kind::Policy { before: None, part })
 }

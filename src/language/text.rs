@@ -134,7 +134,19 @@ impl Text {
         let start = self.offset(range.start, encoding);
         let end = self.offset(range.end, encoding).max(start);
         self.text.replace_range(start..end, new);
-        self.starts = starts(&self.text);
+        // Of the lines around the change it is found out anew where they begin: an end of a line may have become two, or one of two.
+        let first = self.index_of(start.saturating_sub(1));
+        let last = self.starts.partition_point(|known| *known <= end.saturating_add(1));
+        let from = self.starts.get(first).copied().unwrap_or_default();
+        let moved = |at: usize| at.saturating_sub(end).saturating_add(start).saturating_add(new.len());
+        let until = self.starts.get(last).map_or(self.text.len(), |known| moved(*known));
+        let window = self.text.get(from..until).unwrap_or_default();
+        let is_end = last >= self.starts.len();
+        let around = starts(window).into_iter().map(|at| at.saturating_add(from));
+        // The end of the window is the first of the lines that are kept, if there is one.
+        let around: Vec<usize> = around.filter(|at| is_end || *at < until).collect();
+        self.starts.iter_mut().skip(last).for_each(|known| *known = moved(*known));
+        self.starts.splice(first..last, around).for_each(drop);
     }
 }
 
@@ -160,7 +172,7 @@ fn starts(text: &str) -> Vec<usize> {
 ///
 /// ```
 /// let mut texts = admit_language::Texts::default();
-/// texts.insert("a.yaml".to_owned(), "a: 1\n".to_owned());
+/// texts.insert("a.yaml".to_owned(), admit_language::Text::new("a: 1\n".to_owned()));
 /// assert_eq!(texts.get("a.yaml").and_then(|text| text.line(1)), Some("a: 1"));
 /// ```
 #[derive(Debug, Default)]
@@ -168,8 +180,8 @@ pub struct Texts(HashMap<String, Text>);
 
 impl Texts {
     /// Adds the text of a file.
-    pub fn insert(&mut self, file: String, text: String) {
-        self.0.insert(file, Text::new(text));
+    pub fn insert(&mut self, file: String, text: Text) {
+        self.0.insert(file, text);
     }
 
     /// The text of a file.
@@ -190,6 +202,34 @@ mod tests {
             let lines: Vec<&str> = (1..).map_while(|number| indexed.line(number)).collect();
             assert_eq!(lines, text.lines().collect::<Vec<_>>(), "{text:?}");
             assert_eq!(indexed.line(0), None);
+        }
+    }
+
+    #[test]
+    fn lines_are_the_same_however_the_text_was_made() {
+        let parts = ["", "\n", "\r", "\r\n", "a", "ä", "a\nb", "\r\n\n"];
+        for old in ["", "\n", "ab\r\ncd\r\n", "a\rb\n\r", "\r\n\r\n"] {
+            for start in 0..=old.len() {
+                for end in start..=old.len() {
+                    for new in parts {
+                        let mut text = Text::new(old.to_owned());
+                        let place = |at| text.place(at, Encoding::Utf8);
+                        let range = place(start)..place(end);
+                        let (from, to) = (
+                            text.offset(range.start, Encoding::Utf8),
+                            text.offset(range.end, Encoding::Utf8),
+                        );
+                        text.edit(range, new, Encoding::Utf8);
+                        let whole = format!("{}{new}{}", &old[..from], &old[to.max(from)..]);
+                        assert_eq!(text.as_str(), whole);
+                        assert_eq!(
+                            text.starts,
+                            Text::new(whole).starts,
+                            "{new:?} at {from}..{to} of {old:?}"
+                        );
+                    }
+                }
+            }
         }
     }
 

@@ -5,24 +5,20 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use admit_cel::Type;
-use admit_policy::lint::Severity;
+use admit_policy::lint::{Memory, Severity};
 use admit_policy::manifest::{Document, LoadError};
-use admit_policy::suite::Suite;
-use admit_policy::suite::crd::CrdSuite;
-use admit_policy::{
-    Documents, ExpressionId, GroupVersionKind, GroupVersionResource, LoadOptions, Recorded, Types,
-};
+use admit_policy::{Documents, ExpressionId, LoadOptions, Recorded, Types};
 use serde_json::Value;
 
 use crate::cases;
 use crate::complete::{Item, complete};
 use crate::file::{File, Good, is_kind};
 use crate::hover::hover;
+use crate::known::Known;
 use crate::lint::{Reading, Tokens};
 use crate::navigate::{self, RenameError};
 use crate::origin::{Files, Origins};
-use crate::site::{Kind, Names, Site};
+use crate::site::{Kind, Site};
 use crate::text::{Encoding, Place, Text};
 
 /// Files by their names, and what is known of kinds.
@@ -76,6 +72,8 @@ pub struct Workspace {
     encoding: Encoding,
     /// What the last run of a case made of expressions.
     last: Vec<(ExpressionId, Recorded)>,
+    /// What was found out when files were checked before.
+    memory: Memory,
 }
 
 /// A mistake, or a part without effect.
@@ -132,7 +130,8 @@ impl Workspace {
     /// [`Workspace`] has an example of all of it.
     #[must_use]
     pub fn new(builtin: Box<dyn Types>, options: LoadOptions, encoding: Encoding) -> Self {
-        Self { files: BTreeMap::new(), builtin, options, encoding, last: Vec::new() }
+        let (files, last, memory) = (BTreeMap::new(), Vec::new(), Memory::default());
+        Self { files, builtin, options, encoding, last, memory }
     }
 
     /// Adds a file, or replaces its text.
@@ -190,24 +189,26 @@ impl Workspace {
     /// files are known.
     pub fn check(&mut self, name: &str) -> Vec<Mistake> {
         let Some(file) = self.files.get(name) else { return Vec::new() };
-        let text = file.text.as_str().to_owned();
         let mut reading = Reading::allowing(&[]);
         let mut suites = Vec::new();
-        match file.good.as_ref().filter(|_| file.is_good()) {
+        let tokens = match file.good.as_ref().filter(|_| file.is_good()) {
             Some(good) => {
-                suites.extend(good.documents.iter().filter_map(suite_mistake));
+                suites.extend(good.documents.iter().flat_map(|document| cases::mistakes(document)));
                 self.beside(name, good, &mut reading);
-                reading.documents(name, text, good.documents.clone(), true);
+                reading.known(name, &good.text, &good.documents);
+                Tokens::known(&good.text, &good.layout)
             }
-            None => reading.file(name, text, true),
-        }
-        let linted = reading.lint(self.options, self.builtin.as_ref(), |_, _| {});
-        let tokens = Tokens::of(&file.text);
-        let range = |bytes: Range<usize>| self.places(&file.text, bytes);
-        let own = linted.report.findings.into_iter().filter(|finding| *finding.mistake.file == *name);
+            None => {
+                reading.file(name, file.text.as_str().to_owned(), true);
+                Tokens::of(&file.text)
+            }
+        };
+        let report = reading.lint_again(self.options, self.builtin.as_ref(), &mut self.memory);
+        let range = |mistake: &LoadError| self.places(&file.text, tokens.range(mistake));
+        let own = report.findings.into_iter().filter(|finding| *finding.mistake.file == *name);
         let mut mistakes: Vec<Mistake> = own
             .map(|finding| Mistake {
-                range: range(tokens.told(&finding.mistake)),
+                range: range(&finding.mistake),
                 severity: finding.severity,
                 code: finding.code,
                 message: finding.mistake.message,
@@ -215,13 +216,13 @@ impl Workspace {
             })
             .collect();
         mistakes.extend(suites.into_iter().map(|mistake| Mistake {
-            range: range(tokens.range(&mistake)),
+            range: range(&mistake),
             severity: Severity::Error,
             code: "suite",
             message: mistake.message,
             help: String::new(),
         }));
-        let costs = linted.report.costs.into_iter().filter(|cost| *cost.file == *name).collect();
+        let costs = report.costs.into_iter().filter(|cost| *cost.file == *name).collect();
         if let Some(file) = self.files.get_mut(name) {
             file.costs = costs;
         }
@@ -230,11 +231,11 @@ impl Workspace {
 
     /// Adds what other files have that the documents of one may be about.
     fn beside(&self, name: &str, good: &Good, reading: &mut Reading) {
-        let is_policy = |document: &&Document| {
+        let is_policy = |document: &Document| {
             let kind = document.value.get("kind").and_then(Value::as_str).unwrap_or_default();
             kind.ends_with("AdmissionPolicy") || kind.ends_with("AdmissionPolicyBinding")
         };
-        if !good.documents.iter().any(|document| is_policy(&document)) {
+        if !good.documents.iter().any(|document| is_policy(document)) {
             return;
         }
         let text = good.text.as_str();
@@ -242,8 +243,8 @@ impl Workspace {
             for document in &other.documents {
                 let group = document.value.pointer("/spec/group").and_then(Value::as_str);
                 let is_meant = group.is_some_and(|group| text.contains(group));
-                if is_policy(&document) || is_kind(document, "CustomResourceDefinition") && is_meant {
-                    reading.beside(document.clone());
+                if is_policy(document) || is_kind(document, "CustomResourceDefinition") && is_meant {
+                    reading.beside(Arc::clone(document));
                 }
             }
         }
@@ -332,11 +333,9 @@ impl Workspace {
     ) -> Option<T> {
         let (name, file) = self.files.get_key_value(name)?;
         let (site, offset) = Site::at(file, file.text.offset(place, self.encoding))?;
-        // Rules know their schema alone: no kind is looked up for them.
-        let names: Names = match site.kind {
-            Kind::Rule { .. } => site.names(self.builtin.as_ref())?,
-            Kind::Policy { .. } => site.names(&self.known())?,
-        };
+        // Others know what they are about by themselves: no kind is looked up for them.
+        let is_about_kinds = matches!(site.kind, Kind::Policy { .. } | Kind::Webhook(_) | Kind::State(_));
+        let names = site.names(&self.known(is_about_kinds))?;
         let files: Files<'f> = self.goods();
         answer(file, &Origins { site: &site, file: name, names: &names, files: &files }, offset)
     }
@@ -345,9 +344,9 @@ impl Workspace {
         self.files.iter().filter_map(|(name, file)| Some((name.as_str(), file.good.as_ref()?))).collect()
     }
 
-    fn known(&self) -> Known<'_> {
+    fn known(&self, with_definitions: bool) -> Known<'_> {
         let mut defined = Documents::default();
-        for (_, good) in self.goods() {
+        for (_, good) in self.goods().into_iter().filter(|_| with_definitions) {
             good.definitions().iter().for_each(|crd| defined.insert_crd(Arc::clone(crd)));
         }
         Known { defined, builtin: self.builtin.as_ref() }
@@ -356,34 +355,4 @@ impl Workspace {
     fn places(&self, text: &Text, range: Range<usize>) -> Range<Place> {
         text.place(range.start, self.encoding)..text.place(range.end, self.encoding)
     }
-}
-
-/// Definitions of the files, then the kinds that are built in.
-struct Known<'k> {
-    defined: Documents,
-    builtin: &'k dyn Types,
-}
-
-impl Types for Known<'_> {
-    fn kinds(&self, resource: &GroupVersionResource) -> Vec<GroupVersionKind> {
-        let defined = self.defined.kinds(resource);
-        if defined.is_empty() { self.builtin.kinds(resource) } else { defined }
-    }
-
-    fn type_of(&self, kind: &GroupVersionKind) -> Option<Type> {
-        self.defined.type_of(kind).or_else(|| self.builtin.type_of(kind))
-    }
-}
-
-/// What is wrong with the shape of a suite.
-fn suite_mistake(document: &Document) -> Option<LoadError> {
-    let error = if Suite::is(&document.value) {
-        Suite::decode(&document.value).err()?
-    } else if CrdSuite::is(&document.value) {
-        CrdSuite::decode(&document.value).err()?
-    } else {
-        return None;
-    };
-    let field = error.path().to_owned();
-    Some(LoadError { position: document.position(&field), field, ..document.mistake(error.to_string()) })
 }

@@ -10,20 +10,21 @@
 //! |---|---|---|
 //! | `deadline` | when long work ends before it is done | nothing of ours |
 //! | [`release`] | which Kubernetes release is followed | nothing of ours |
+//! | `recent` | which values are kept within a bound | nothing of ours |
 //! | `read` | texts to JSON, manifests with positions, typed fields, paths | nothing of ours |
 //! | `patch` | JSON patches and merge patches | deadline, read |
 //! | `request` | what is asked: a request, a review, and whom to ask about access, namespaces and params | deadline, read |
 //! | `report` | what was decided, and what expressions did meanwhile | deadline, request |
 //! | `schema` | defaults, pruning and validation by a structural schema, metadata of objects | deadline, read, release |
 //! | `exception` | which requests policies let through, and until when | read, report, request, schema |
-//! | `crd` | which definitions may be registered, and what they make of custom resources | deadline, read, release, report, schema |
+//! | `crd` | which definitions may be registered, and what they make of custom resources | deadline, read, recent, release, report, schema |
 //! | `matching` | which requests a policy, a binding or a webhook matches | deadline, read, request |
 //! | `vap` | what a ValidatingAdmissionPolicy says of a request, and a MutatingAdmissionPolicy makes of it | deadline, exception, matching, patch, read, release, report, request, schema |
 //! | `webhook` | whether a webhook configuration is valid, and which webhooks a request reaches | matching, read, report, request, schema, vap |
 //! | [`server_config`] | whether the configuration of an API server is valid, as far as it has expressions, and what it says of tokens and requests | read, release, report, request, schema |
 //! | `devices` | whether an expression selects devices, and which devices of slices classes and claims select | read, report, request |
 //! | `set` | all policies with their bindings and documents; loading, and the decision | crd, deadline, devices, exception, matching, read, report, request, schema, server_config, vap, webhook |
-//! | `tools` | test suites, lint, applied manifests, generated suites, single expressions | crd, devices, matching, patch, read, release, report, request, schema, server_config, set, vap, webhook |
+//! | `tools` | test suites, lint, applied manifests, generated suites, single expressions | crd, devices, matching, patch, read, recent, release, report, request, schema, server_config, set, vap, webhook |
 //!
 //! `crd` and `vap` do not know each other.
 //!
@@ -67,6 +68,7 @@ mod exception;
 pub mod matching;
 pub mod patch;
 mod read;
+mod recent;
 pub mod release;
 mod report;
 mod request;
@@ -102,8 +104,8 @@ pub use self::set::catalogue::{Catalogue, FieldShape, FieldType, ServedKind, Sha
 pub use self::set::known::KnownKinds;
 pub use self::vap::{
     Binding, ConditionsError, ExpressionError, FailurePolicy, MatchConditions, Missed, Mutated,
-    MutatingPolicy, NotFoundAction, OutOfBudget, ParamRef, ParamSelector, Policy, PolicyScope, Reinvocation,
-    Schemas, TypeWarning, Types, Unmade,
+    MutatingPolicy, NotFoundAction, OutOfBudget, ParamRef, ParamSelector, Policy, PolicyPart, PolicyScope,
+    Reinvocation, Schemas, TypeWarning, Types, Unmade,
 };
 
 pub use self::exception::PolicyException;
@@ -117,9 +119,10 @@ pub use self::report::recording::{
 
 // Expressions of other objects.
 pub use self::devices::{
-    Device, DeviceFeatures, Devices, NoSelection, Selected, SelectedBy, Selector, SelectorProblem,
-    selector_problem,
+    Device, DeviceFeatures, Devices, NoSelection, SELECTOR_LIMIT, Selected, SelectedBy, Selector,
+    SelectorProblem, device_selectors, selector_cost, selector_env, selector_problem,
 };
+pub use self::server_config::configuration_env;
 
 // Subjects with a page of their own.
 pub use self::read::{json, manifest};

@@ -1,44 +1,34 @@
 //! What is answered about a place: exact, also in blocks, folded, with escapes, and beside text that is not ASCII.
 
-use std::ops::Range;
+use std::sync::LazyLock;
 
 use admit_language::{Encoding, ItemKind, Place, RenameError, Workspace};
 use admit_policy::{Documents, LoadOptions};
 
-pub(crate) const DEFINITION: &str = r#"apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: shops.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: shops, singular: shop, listKind: ShopList, kind: Shop}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
+use crate::support::{behind, shown};
+
+pub(crate) static DEFINITION: LazyLock<String> = LazyLock::new(|| {
+    testing::shops(
+        r#"spec:
+  type: object
+  properties:
+    size: {type: integer, minimum: 1, description: How large it is.}
+    phase: {type: string, enum: [Open, Closed]}
+    doors:
+      type: array
+      maxItems: 9
+      items:
         type: object
         properties:
-          spec:
-            type: object
-            properties:
-              size: {type: integer, minimum: 1, description: How large it is.}
-              phase: {type: string, enum: [Open, Closed]}
-              doors:
-                type: array
-                maxItems: 9
-                items:
-                  type: object
-                  properties:
-                    name: {type: string, maxLength: 63, description: 'What a “door” is called.'}
-            x-kubernetes-validations:
-            - rule: >-
-                self.doors.all(d, d.name != 'tür') ||
-                self.size > 1
-            - rule: "self.doors.all(d, d.name != '\u00e4') &&\
-                self.phase == 'Open'"
-"#;
+          name: {type: string, maxLength: 63, description: 'What a “door” is called.'}
+  x-kubernetes-validations:
+  - rule: >-
+      self.doors.all(d, d.name != 'tür') ||
+      self.size > 1
+  - rule: "self.doors.all(d, d.name != '\u00e4') &&\
+      self.phase == 'Open'""#,
+    )
+});
 
 pub(crate) const POLICY: &str = r#"apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -61,29 +51,9 @@ spec:
 
 pub(crate) fn workspace(encoding: Encoding) -> Workspace {
     let mut workspace = Workspace::new(Box::new(Documents::default()), LoadOptions::default(), encoding);
-    workspace.open("shop.yaml", DEFINITION.to_owned());
+    workspace.open("shop.yaml", DEFINITION.clone());
     workspace.open("policy.yaml", POLICY.to_owned());
     workspace
-}
-
-/// The place right behind what `mark` ends with, of which the text has one.
-fn behind(text: &str, mark: &str) -> Place {
-    let at = text.find(mark).unwrap_or_else(|| panic!("`{mark}`")) + mark.len();
-    let before = &text[..at];
-    let line = before.matches('\n').count();
-    let column = before.rsplit('\n').next().unwrap_or_default().encode_utf16().count();
-    Place {
-        line: u32::try_from(line).expect("few lines"),
-        character: u32::try_from(column).expect("short lines"),
-    }
-}
-
-fn shown(text: &str, range: &Range<Place>) -> String {
-    let lines: Vec<Vec<u16>> = text.split('\n').map(|line| line.encode_utf16().collect()).collect();
-    assert_eq!(range.start.line, range.end.line, "on one line");
-    let line = &lines[range.start.line as usize];
-    String::from_utf16(&line[range.start.character as usize..range.end.character as usize])
-        .expect("whole characters")
 }
 
 fn labels(workspace: &Workspace, file: &str, place: Place, kind: ItemKind) -> Vec<String> {
@@ -127,15 +97,15 @@ fn suites_of_the_wrong_shape_are_told_where_they_are_wrong() {
 fn hover_tells_types_documentation_bounds_and_cost() {
     let mut workspace = workspace(Encoding::Utf16);
     workspace.check("shop.yaml");
-    let size = workspace.hover("shop.yaml", behind(DEFINITION, "self.siz")).expect("a field");
-    assert_eq!(shown(DEFINITION, &size.range), "size");
+    let size = workspace.hover("shop.yaml", behind(&DEFINITION, "self.siz")).expect("a field");
+    assert_eq!(shown(&DEFINITION, &size.range), "size");
     assert!(
         size.text.starts_with("```cel\nself.size: int\n```\nHow large it is.\n- minimum: `1`"),
         "{}",
         size.text
     );
     assert!(size.text.contains("Estimated cost: "), "{}", size.text);
-    let door = workspace.hover("shop.yaml", behind(DEFINITION, "(d, d.na")).expect("a field of an element");
+    let door = workspace.hover("shop.yaml", behind(&DEFINITION, "(d, d.na")).expect("a field of an element");
     assert!(
         door.text.contains("d.name: string") && door.text.contains("What a “door” is called."),
         "{}",
@@ -213,9 +183,9 @@ fn the_last_good_structure_serves_while_yaml_is_broken() {
 fn definitions_are_found_in_other_files() {
     let workspace = workspace(Encoding::Utf16);
     let found = workspace.definition("policy.yaml", behind(POLICY, "object.spec.doo")).expect("a field");
-    assert_eq!((&*found.file, shown(DEFINITION, &found.range)), ("shop.yaml", "doors".to_owned()));
+    assert_eq!((&*found.file, shown(&DEFINITION, &found.range)), ("shop.yaml", "doors".to_owned()));
     let found = workspace.definition("policy.yaml", behind(POLICY, "d.na")).expect("a field of an element");
-    assert_eq!(found.range.start, behind(DEFINITION, "properties:\n                    "));
+    assert_eq!(found.range.start, behind(&DEFINITION, "properties:\n                    "));
     let found = workspace
         .definition("policy.yaml", behind(POLICY, "size() > 0 &&\n        variables.do"))
         .expect("a variable");

@@ -36,7 +36,7 @@ fn a_thousand_edits_come_to_the_same_as_their_text() {
     let mut edited = workspace(Encoding::Utf16);
     let mut compared = 0;
     for number in 0..EDITS {
-        let (name, original) = [("policy.yaml", POLICY), ("shop.yaml", DEFINITION)][number % 2];
+        let (name, original) = [("policy.yaml", POLICY), ("shop.yaml", DEFINITION.as_str())][number % 2];
         let text = edited.text(name).expect("an open file").to_owned();
         let lines = u32::try_from(text.lines().count()).expect("few lines");
         let at = Place { line: random.next_u32() % (lines + 1), character: random.next_u32() % 60 };

@@ -22,13 +22,24 @@ pub(super) struct Expression {
     pub(super) outcomes: Vec<Value>,
 }
 
+/// What an expression over the objects whose states are drawn may name.
+///
+/// ```
+/// let env = admit_analysis::states::state_env(&admit_cel::Type::Dyn);
+/// assert!(env.compile("self.status.phase").is_ok() && env.compile("oldSelf.status.phase").is_err());
+/// ```
+#[must_use]
+pub fn state_env(object: &Type) -> Env {
+    let names = ["self", "object"].map(|name| (name, object.clone()));
+    Env::of_release(release::followed(), Mode::New).with_variables(names)
+}
+
 impl Expression {
     /// # Errors
     /// When the text is no expression.
     pub(super) fn compile(text: &str) -> Result<Self, PictureError> {
         let wrong = |message: String| PictureError::NotAnExpression { expression: text.to_owned(), message };
-        let env = Env::of_release(release::followed(), Mode::New)
-            .with_variables([("self", Type::Dyn), ("object", Type::Dyn)]);
+        let env = state_env(&Type::Dyn);
         let checked = env.compile(text).map_err(|error| wrong(error.to_string()))?;
         let program = env.program(&checked).map_err(|error| wrong(error.to_string()))?;
         let unread = || wrong("it cannot be read".to_owned());

@@ -37,6 +37,7 @@ mod subject;
 mod values;
 
 pub use expect::{Diagram, DiagramError, Difference, compare};
+pub use expression::state_env;
 pub use field::{FieldPath, FieldPathError, Step};
 pub use inquiry::Inquiry;
 pub use mermaid::mermaid;

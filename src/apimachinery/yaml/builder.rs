@@ -77,6 +77,16 @@ impl Builder {
         }
     }
 
+    /// What was taken of the budget.
+    pub(super) fn spent(&self) -> usize {
+        self.budget.spent()
+    }
+
+    /// How much a text of `length` bytes may weigh, with its places.
+    pub(super) const fn most(length: usize) -> usize {
+        Budget::of(length, PER_BYTE).left()
+    }
+
     /// Whether what begins next are the `items` of a document, or of an item that is let go.
     pub(super) fn opens_items(&self) -> bool {
         match self.open.split_last() {

@@ -16,7 +16,7 @@ const MAX_SPOTS: usize = 1_000_000;
 
 /// A node of a [`Layout`].
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct SpotId(u32);
+pub struct SpotId(pub(super) u32);
 
 /// How a node is reached from the one around it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -30,7 +30,7 @@ pub enum Step {
 }
 
 /// A value with its key.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Spot {
     /// The node around it; none for a document.
     pub parent: Option<SpotId>,
@@ -43,7 +43,7 @@ pub struct Spot {
     /// How it is written; none for maps, lists and aliases.
     pub style: Option<Style>,
     /// The first node behind it and those in it.
-    next: u32,
+    pub(super) next: u32,
 }
 
 /// Where everything stands in a text, in the order of the text; each node before those in it.
@@ -64,8 +64,12 @@ pub struct Spot {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
-    spots: Vec<Spot>,
-    error: Option<YamlError>,
+    pub(super) spots: Vec<Spot>,
+    pub(super) error: Option<YamlError>,
+    /// Whether parts stand for others: anchors, aliases, or keys that merge.
+    pub(super) shares: bool,
+    /// What the values of the text weigh at most, where somebody counted.
+    pub(super) weight: usize,
 }
 
 /// A collection whose end has not been seen.
@@ -83,26 +87,19 @@ impl Layout {
     /// Reads a text; of one that is no YAML, what stands before the mistake.
     #[must_use]
     pub fn read(text: &str) -> Self {
-        let mut reader = Reader { text, layout: Self::default(), open: Vec::new(), documents: 0 };
+        let mut reader = Reader::new(text);
         let mut parser = parser(text);
-        let error = loop {
+        loop {
             match next_with_span(&mut parser) {
-                Ok(Some((event, span))) => {
-                    if let Err(error) = reader.event(&event, &span) {
-                        break Some(error);
-                    }
+                Ok(Some((event, span))) => reader.take(&event, &span),
+                Ok(None) => break,
+                Err(error) => {
+                    reader.layout.error.get_or_insert(error);
+                    break;
                 }
-                Ok(None) => break None,
-                Err(error) => break Some(error),
-            }
-        };
-        let end = reader.layout.end();
-        for open in &reader.open {
-            if let Some(spot) = reader.layout.spots.get_mut(open.id.0 as usize) {
-                (spot.next, spot.value.end) = (end, text.len());
             }
         }
-        Self { error, ..reader.layout }
+        reader.finish()
     }
 
     /// Why not all of the text was read.
@@ -174,24 +171,48 @@ impl Layout {
         steps
     }
 
-    fn end(&self) -> u32 {
+    pub(super) fn end(&self) -> u32 {
         u32::try_from(self.spots.len()).unwrap_or(u32::MAX)
     }
 }
 
-struct Reader<'t> {
+/// Makes a layout of the events of a text.
+pub(super) struct Reader<'t> {
     text: &'t str,
     layout: Layout,
     open: Vec<Open>,
     documents: usize,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self { text, layout: Layout::default(), open: Vec::new(), documents: 0 }
+    }
+
+    /// Takes an event; behind a mistake no more.
+    pub(super) fn take(&mut self, event: &Event<'_>, span: &Span) {
+        if self.layout.error.is_none() {
+            self.layout.error = self.event(event, span).err();
+        }
+    }
+
+    pub(super) fn finish(self) -> Layout {
+        let Self { text, mut layout, open, .. } = self;
+        let end = layout.end();
+        for open in &open {
+            if let Some(spot) = layout.spots.get_mut(open.id.0 as usize) {
+                (spot.next, spot.value.end) = (end, text.len());
+            }
+        }
+        layout
+    }
+
     fn event(&mut self, event: &Event<'_>, span: &Span) -> Result<(), YamlError> {
         let range = span.byte_range().unwrap_or_default();
         match event {
             Event::Scalar(text, style, ..) => {
                 if let Some(Open { key: key @ None, item: None, .. }) = self.open.last_mut() {
+                    self.layout.shares |= text == "<<";
                     *key = Some((text.as_ref().into(), range));
                     return Ok(());
                 }
@@ -202,7 +223,9 @@ impl Reader<'_> {
                 };
                 self.spot(range, Some(style), span)?;
             }
+            Event::Anchor(..) => self.layout.shares = true,
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
+                self.layout.shares = true;
                 if let Some(Open { key: key @ None, item: None, .. }) = self.open.last_mut() {
                     *key = Some(("".into(), range));
                     return Ok(());

@@ -20,13 +20,13 @@ impl Default for Position {
 }
 
 /// The position of a node and those of the nodes in it. A map entry stands where its key stands.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Positions {
     here: Position,
     below: Below,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 enum Below {
     #[default]
     Nothing,
@@ -82,6 +82,37 @@ impl Positions {
     #[must_use]
     pub(super) fn at(self, here: Position) -> Self {
         Self { here, ..self }
+    }
+
+    /// The node at the end of some steps: keys of maps, and numbers of items.
+    pub(super) fn follow(&self, steps: &[&str]) -> Option<&Self> {
+        steps.iter().try_fold(self, |node, step| node.child(step).or_else(|| node.item(step.parse().ok()?)))
+    }
+
+    /// The same, to be changed.
+    fn at_mut(&mut self, steps: &[&str]) -> Option<&mut Self> {
+        steps.iter().try_fold(self, |node, step| match &mut node.below {
+            Below::Entries(entries) => entries.get_mut(*step),
+            Below::Items(items) => items.get_mut(step.parse::<usize>().ok()?),
+            Below::Nothing => None,
+        })
+    }
+
+    /// Puts the places of a part that was read anew in the place of those that it had; false where there are none.
+    pub(super) fn put(&mut self, steps: &[&str], new: Self) -> bool {
+        self.at_mut(steps).map(|node| *node = new).is_some()
+    }
+
+    /// Moves what stands in line `from` and behind it. As deep as documents nest.
+    pub(super) fn shift(&mut self, from: usize, by: isize) {
+        if self.here.line >= from {
+            self.here.line = self.here.line.saturating_add_signed(by);
+        }
+        match &mut self.below {
+            Below::Nothing => {}
+            Below::Items(items) => items.iter_mut().for_each(|item| item.shift(from, by)),
+            Below::Entries(entries) => entries.values_mut().for_each(|entry| entry.shift(from, by)),
+        }
     }
 
     /// Where the node stands.

@@ -4,7 +4,8 @@ use granit_parser::{Event, Parser, StrInput};
 
 use super::ahead::{Ahead, ListOf};
 use super::builder::Builder;
-use super::events::{next, parser};
+use super::events::{next, next_with_span, parser, position};
+use super::layout::{Layout, Reader};
 use super::tree::{Tree, YamlError};
 
 /// All documents of `text`; an empty one is null.
@@ -27,6 +28,26 @@ fn build(text: &str, placed: bool) -> Result<Vec<Tree>, YamlError> {
     let mut source = Source::new(text, placed);
     while source.step()? {}
     Ok(source.builder.trees)
+}
+
+/// All documents of `text` as [`parse`] reads them, and where everything stands, in one go.
+///
+/// # Errors
+/// As [`parse`].
+///
+/// ```
+/// let (trees, layout) = admit_apimachinery::yaml::parse_placed("a: 1\n").unwrap();
+/// assert_eq!((trees[0].value["a"].as_i64(), layout.ids().count()), (Some(1), 2));
+/// ```
+pub fn parse_placed(text: &str) -> Result<(Vec<Tree>, Layout), YamlError> {
+    let mut parser = parser(text);
+    let (mut builder, mut reader) = (Builder::new(text.len(), true), Reader::new(text));
+    while let Some((event, span)) = next_with_span(&mut parser)? {
+        reader.take(&event, &span);
+        builder.event(event, position(&span.start))?;
+    }
+    let layout = Layout { weight: builder.spent(), ..reader.finish() };
+    Ok((builder.trees, layout))
 }
 
 /// The documents of a text one after the other, an empty one null, and the items of lists, and of lists within them, before the

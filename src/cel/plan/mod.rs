@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 pub(crate) use branches::Points;
 pub use branches::{Branch, BranchKind};
 pub(crate) use call::unknown;
-pub use patterns::{PatternError, PatternSum};
+pub use patterns::{KnownPattern, PatternError, PatternSum};
 pub(crate) use planner::Options;
 pub(crate) use step::*;
 pub(crate) use usage::uses_variable;

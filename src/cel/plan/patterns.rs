@@ -18,12 +18,34 @@ use crate::value::EvalError;
 /// assert_eq!(patterns.count(), 1, "the same one counts once");
 /// assert!(matches!(patterns.compile("("), Err(PatternError::Invalid(_))));
 /// assert_eq!(PatternSum::with_room(1).compile("a+").unwrap_err(), PatternError::TooMuch);
+///
+/// // What was compiled once counts elsewhere without being compiled again.
+/// let (_, known) = patterns.watching(|patterns| patterns.compile("^[0-9]+$").is_ok());
+/// let mut others = PatternSum::with_room(1 << 20);
+/// assert!(others.adopt(&known[0]).is_some_and(|digits| digits.is_match("17")) && others.count() == 1);
+/// assert!(known[0].size() > 8 && PatternSum::with_room(1).adopt(&known[0]).is_none());
 /// ```
 #[derive(Clone, Debug)]
 pub struct PatternSum {
-    kept: HashMap<Box<str>, GoRegex>,
+    kept: HashMap<Box<str>, Kept>,
     bytes: usize,
     room: usize,
+    /// What was asked for since somebody watches.
+    watched: Option<Vec<KnownPattern>>,
+}
+
+/// A pattern that was compiled, with all that decides whether it may be used in the place of compiling it once more.
+#[derive(Clone, Debug)]
+pub struct KnownPattern {
+    text: Box<str>,
+    kept: Kept,
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    regex: GoRegex,
+    /// The room in which it was made: in less of it that might fail.
+    making: usize,
 }
 
 /// Why a pattern is not compiled.
@@ -41,6 +63,14 @@ impl Default for PatternSum {
     }
 }
 
+impl KnownPattern {
+    /// The bytes that it takes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.text.len().saturating_add(self.kept.regex.size())
+    }
+}
+
 impl PatternSum {
     /// What is wrong with a pattern that there is no room for.
     pub const TOO_MUCH: &str = "its patterns take more than 60 MiB while they are compiled; use fewer, or smaller classes and \
@@ -49,7 +79,7 @@ impl PatternSum {
     /// For patterns that take so many bytes together.
     #[must_use]
     pub fn with_room(room: usize) -> Self {
-        Self { kept: HashMap::new(), bytes: 0, room }
+        Self { kept: HashMap::new(), bytes: 0, room, watched: None }
     }
 
     /// Compiles a pattern, or shares what was compiled before.
@@ -58,21 +88,54 @@ impl PatternSum {
     ///
     /// When it is none, or takes too much.
     pub fn compile(&mut self, text: &str) -> Result<GoRegex, PatternError> {
-        if let Some(known) = self.kept.get(text) {
-            return Ok(known.clone());
+        if let Some(kept) = self.kept.get(text).cloned() {
+            self.note(text, &kept);
+            return Ok(kept.regex);
         }
-        let left = self.room.saturating_sub(self.bytes);
-        let made = GoRegex::within(text, left / PATTERN_MAKING);
+        let making = self.making();
+        let made = GoRegex::within(text, making);
         let regex = made.map_err(|unbuilt| match unbuilt {
             Unbuilt::Invalid(error) => PatternError::Invalid(error),
             Unbuilt::TooLarge => PatternError::TooMuch,
         })?;
-        if regex.size() > left {
-            return Err(PatternError::TooMuch);
+        self.keep(text, Kept { regex, making }).ok_or(PatternError::TooMuch)
+    }
+
+    /// Takes a pattern that was compiled before, if compiling it here would come to the same.
+    pub fn adopt(&mut self, known: &KnownPattern) -> Option<GoRegex> {
+        let KnownPattern { text, kept } = known;
+        if let Some(kept) = self.kept.get(text).cloned() {
+            self.note(text, &kept);
+            return Some(kept.regex);
         }
-        self.bytes = self.bytes.saturating_add(regex.size());
-        self.kept.insert(text.into(), regex.clone());
-        Ok(regex)
+        if self.making() < kept.making { None } else { self.keep(text, kept.clone()) }
+    }
+
+    /// Does `work`, and tells which patterns it asked for that could be had, in their order.
+    pub fn watching<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Vec<KnownPattern>) {
+        let before = self.watched.replace(Vec::new());
+        let done = work(self);
+        let seen = std::mem::replace(&mut self.watched, before).unwrap_or_default();
+        (done, seen)
+    }
+
+    fn making(&self) -> usize {
+        self.room.saturating_sub(self.bytes) / PATTERN_MAKING
+    }
+
+    /// None where there is no room.
+    fn keep(&mut self, text: &str, kept: Kept) -> Option<GoRegex> {
+        let bytes = self.bytes.checked_add(kept.regex.size()).filter(|bytes| *bytes <= self.room)?;
+        self.bytes = bytes;
+        self.note(text, &kept);
+        self.kept.insert(text.into(), kept.clone());
+        Some(kept.regex)
+    }
+
+    fn note(&mut self, text: &str, kept: &Kept) {
+        if let Some(watched) = &mut self.watched {
+            watched.push(KnownPattern { text: text.into(), kept: kept.clone() });
+        }
     }
 
     /// How many patterns there are.

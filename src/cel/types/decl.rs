@@ -7,7 +7,7 @@ use super::Type;
 use crate::names::is_reserved;
 
 /// How two lists compare and how old items find new ones (`x-kubernetes-list-type`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ListType {
     /// A list is one value: equal if its items are, in their order.
     #[default]
@@ -19,7 +19,7 @@ pub enum ListType {
 }
 
 /// A declared field of an object.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DeclField {
     /// The property name in the document: `my-field`.
     pub name: Box<str>,
@@ -32,7 +32,7 @@ pub struct DeclField {
 }
 
 /// What kind of value a type describes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DeclKind {
     /// A scalar, `dyn` (an unknown or int-or-string value), or a string that CEL sees as a timestamp, duration or bytes.
     Scalar(Type),
@@ -81,7 +81,7 @@ pub enum DeclKind {
 /// assert!(matches!(spec.cel_type(), Type::Object(_)));
 /// assert_eq!(spec.max_elements_or_unbounded(), 0);
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DeclType {
     /// What kind of value it is.
     pub kind: DeclKind,

@@ -25,7 +25,7 @@ pub(crate) const PATCH: &str = "JSONPatch";
 /// assert_eq!(ty.with_full_names().to_string(), "list(google.protobuf.Duration)");
 /// assert_eq!(ty.to_string(), "list(duration)");
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
     /// `null_type`, whose only value is null.
     Null,
@@ -75,7 +75,7 @@ pub enum Type {
 }
 
 /// A type that only the functions of the caller know: it has parameters, and neither fields nor literals.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AbstractType {
     /// Its name in signatures and messages.
     pub name: Box<str>,

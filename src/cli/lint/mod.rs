@@ -126,7 +126,8 @@ impl LintArgs {
                     report.findings.retain(|finding| {
                         finding.severity != Severity::Error || load::is_unknown_kind(&finding.mistake)
                     });
-                    let (found, asked) = releases::findings(documents, &asked);
+                    let documents: Vec<_> = documents.iter().map(|document| (**document).clone()).collect();
+                    let (found, asked) = releases::findings(&documents, &asked);
                     report.findings.extend(found);
                     report.findings.sort_by(|a, b| {
                         let key =

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! stdin ──wire──► Message ──server──► answers ──► admit_language::Workspace
-//!                            │   └──► folder: policies and definitions beside the open files
+//!                            ├───► documents: what is open ──► folder: policies and definitions beside it
+//!                            ├───► offered: what the editor may ask
 //!                            ├───► run: a case of a suite
 //! stdout ◄──wire── Message ◄─┴─ protocol: places and names as the protocol has them
 //! ```
@@ -11,7 +12,9 @@
 //! meanwhile ends that: so they are always those of the newest text.
 
 mod answers;
+mod documents;
 mod folder;
+mod offered;
 mod protocol;
 mod run;
 mod server;
@@ -20,9 +23,16 @@ mod wire;
 use clap::Args;
 
 use self::server::Server;
-pub use self::server::{LspOptions, serve};
+pub use self::server::serve;
 use super::Exit;
 use super::process::{self, Fault};
+
+/// What the server is told on its command line.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LspOptions {
+    /// Files may have objects of kinds that no policy uses.
+    pub ignore_unknown: bool,
+}
 
 /// Arguments of `admit lsp`.
 #[derive(Debug, Args)]

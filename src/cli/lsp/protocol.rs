@@ -8,9 +8,10 @@ use admit_language::{Item, ItemKind, Mistake, Place};
 use admit_policy::lint::Severity;
 use gen_lsp_types::{
     Code, CompletionItem, CompletionItemKind, CompletionItemTextEdit, Diagnostic, DiagnosticSeverity,
-    Documentation, MarkupContent, MarkupKind, Message, Position, Range as ProtocolRange,
-    TextDocumentContentChangeEvent, TextEdit, Uri,
+    Documentation, MarkupContent, MarkupKind, Message, MessageType, Position, Range as ProtocolRange,
+    ShowMessageParams, TextDocumentContentChangeEvent, TextEdit, Uri,
 };
+use lsp_server::Notification;
 
 /// Who tells mistakes.
 const SOURCE: &str = "admit";
@@ -52,6 +53,11 @@ pub(super) fn of_document(message: String) -> Diagnostic {
         message: Message::String(message),
         ..Diagnostic::default()
     }
+}
+
+/// A message that the editor shows.
+pub(super) fn shown(kind: MessageType, message: String) -> Notification {
+    Notification::new("window/showMessage".to_owned(), ShowMessageParams { kind, message })
 }
 
 pub(super) fn markdown(value: String) -> MarkupContent {

@@ -1,46 +1,29 @@
 //! The loop: what is asked is answered in its order, and mistakes are looked for when nothing waits.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::PathBuf;
 
-use admit_apiserver::BuiltinTypes;
-use admit_language::{Encoding, Workspace};
-use admit_policy::{LoadOptions, asking};
+use admit_language::Encoding;
+use admit_policy::asking;
 use crossbeam_channel::{Receiver, TryRecvError};
 use gen_lsp_types::{
-    CodeLensOptions, CompletionOptions, DefinitionProvider, Diagnostic, DidChangeTextDocumentParams,
-    DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    ExecuteCommandOptions, ExecuteCommandParams, HoverProvider, InitializeParams, InitializeResult,
-    InlayHintProvider, MessageType, PositionEncodingKind, PublishDiagnosticsParams, RenameProvider,
-    ServerCapabilities, ServerInfo, ShowMessageParams, TextDocumentContentChangeEvent, TextDocumentSync,
-    TextDocumentSyncKind, TextDocumentSyncOptions, Uri, WorkspaceFolders,
+    ExecuteCommandParams, InitializeParams, InitializeResult, MessageType, PositionEncodingKind, Uri,
+    WorkspaceFolders,
 };
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
 use serde::de::DeserializeOwned;
 
-use super::folder::{Folder, is_of_interest};
-use super::protocol::{key, parts};
-use super::{answers, protocol, run};
+use super::documents::Documents;
+use super::offered::offered;
+use super::protocol::key;
+use super::{LspOptions, answers, protocol, run};
 use crate::cli::Exit;
-use crate::cli::load::Found;
 
-/// Bytes of a document.
-const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
-/// Documents that are open.
-const MAX_OPEN: usize = 1_000;
 /// Messages that are taken out of the connection ahead of their turn, to see what was cancelled.
 const MAX_AHEAD: usize = 256;
 /// How often looking for mistakes is given up for something else before it is done all the same.
 const MAX_GIVEN_UP: usize = 8;
-
-/// What the server is told on its command line.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LspOptions {
-    /// Files may have objects of kinds that no policy uses.
-    pub ignore_unknown: bool,
-}
 
 /// Serves one connection to its end, as `admit lsp` does: for tests, over one in memory.
 pub fn serve(connection: Connection, options: LspOptions) -> Exit {
@@ -59,14 +42,7 @@ struct Superseded;
 pub(super) struct Server {
     connection: Connection,
     options: LspOptions,
-    workspace: Workspace,
-    /// What is open: by file, as the editor calls it, with its version.
-    open: BTreeMap<String, (Uri, i32)>,
-    /// Open files in which mistakes are to be looked for.
-    unchecked: BTreeSet<String>,
-    /// Open files that are too large.
-    oversized: BTreeSet<String>,
-    folders: Vec<PathBuf>,
+    documents: Documents,
     ahead: VecDeque<Message>,
     given_up: usize,
     /// The editor asks for values beside the lines again, when it is told that there are others.
@@ -79,13 +55,9 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn new(connection: Connection, options: LspOptions) -> Self {
         Self {
-            workspace: workspace(options, Encoding::Utf16),
+            documents: Documents::new(options, Encoding::Utf16, Vec::new()),
             connection,
             options,
-            open: BTreeMap::new(),
-            unchecked: BTreeSet::new(),
-            oversized: BTreeSet::new(),
-            folders: Vec::new(),
             ahead: VecDeque::new(),
             given_up: 0,
             refreshes: false,
@@ -101,7 +73,7 @@ impl Server {
         if self.connection.sender.send(Response::new_ok(id, result).into()).is_err() {
             return Exit::Differs;
         }
-        self.read_folders();
+        self.documents.read_folders().into_iter().for_each(|told| self.send(told));
         while let Some(message) = self.next() {
             match message {
                 Message::Request(request) => self.request(request),
@@ -130,52 +102,15 @@ impl Server {
         } else {
             (Encoding::Utf16, PositionEncodingKind::UTF16)
         };
-        self.workspace = workspace(self.options, encoding);
         let folders = match params.workspace_folders_initialize_params.workspace_folders {
             Some(WorkspaceFolders::WorkspaceFolderList(folders)) => {
                 folders.into_iter().map(|folder| folder.uri).collect()
             }
             Some(WorkspaceFolders::Null) | None => root.into_iter().collect::<Vec<_>>(),
         };
-        self.folders = folders.iter().filter_map(protocol::path).collect();
-        let triggers = [".", "'", "\""].map(str::to_owned).into();
-        InitializeResult {
-            capabilities: ServerCapabilities {
-                position_encoding: Some(kind),
-                text_document_sync: Some(TextDocumentSync::Options(TextDocumentSyncOptions {
-                    open_close: Some(true),
-                    change: Some(TextDocumentSyncKind::Incremental),
-                    ..TextDocumentSyncOptions::default()
-                })),
-                hover_provider: Some(HoverProvider::Bool(true)),
-                completion_provider: Some(CompletionOptions {
-                    trigger_characters: Some(triggers),
-                    ..CompletionOptions::default()
-                }),
-                definition_provider: Some(DefinitionProvider::Bool(true)),
-                rename_provider: Some(RenameProvider::Bool(true)),
-                code_lens_provider: Some(CodeLensOptions::default()),
-                execute_command_provider: Some(ExecuteCommandOptions {
-                    commands: vec![answers::RUN_CASE.to_owned()],
-                    ..ExecuteCommandOptions::default()
-                }),
-                inlay_hint_provider: Some(InlayHintProvider::Bool(true)),
-                ..ServerCapabilities::default()
-            },
-            server_info: Some(ServerInfo {
-                name: "admit".to_owned(),
-                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-            }),
-        }
-    }
-
-    fn read_folders(&mut self) {
-        let mut folder = Folder::default();
-        self.folders.iter().for_each(|path| folder.read(path));
-        for (file, text) in folder.files {
-            self.workspace.open(&file, text);
-        }
-        folder.told.into_iter().for_each(|told| self.show(told));
+        let folders = folders.iter().filter_map(protocol::path).collect();
+        self.documents = Documents::new(self.options, encoding, folders);
+        offered(kind)
     }
 
     /// The next message; meanwhile mistakes are looked for. None where the editor has gone.
@@ -190,7 +125,7 @@ impl Server {
                 Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => {}
             }
-            match self.unchecked.pop_first() {
+            match self.documents.unchecked() {
                 Some(file) => self.check(file),
                 None => return self.connection.receiver.recv().ok(),
             }
@@ -230,11 +165,8 @@ impl Server {
         if request.method == "workspace/executeCommand" {
             return self.execute(request);
         }
-        let uri = |file: &str| match self.open.get(file) {
-            Some((uri, _)) => uri.clone(),
-            None => protocol::uri(file.as_ref()),
-        };
-        let answer = answers::answer(&self.workspace, request, &key, &uri);
+        let documents = &self.documents;
+        let answer = answers::answer(&documents.workspace, request, &key, &|file: &str| documents.uri(file));
         self.send(answer);
     }
 
@@ -257,7 +189,7 @@ impl Server {
         }
         match run::case(&key(&Uri(suite.to_owned())), case) {
             Ok(ran) => {
-                self.workspace.ran(ran.recorded);
+                self.documents.workspace.ran(ran.recorded);
                 let kind = if ran.passed { MessageType::Info } else { MessageType::Warning };
                 self.say(kind, ran.told.clone());
                 let result =
@@ -275,144 +207,40 @@ impl Server {
 
     fn told(&mut self, told: Notification) {
         let Notification { method, params } = told;
-        let wrong = match method.as_str() {
-            "textDocument/didOpen" => read(params).map(|params| self.opened(params)),
-            "textDocument/didChange" => read(params).map(|params| self.changed(params)),
-            "textDocument/didClose" => read(params).map(|params| self.closed(&params)),
-            "workspace/didChangeWatchedFiles" => read(params).map(|params| self.written(&params)),
-            _ => Ok(()),
+        let documents = &mut self.documents;
+        let told = match method.as_str() {
+            "textDocument/didOpen" => read(params).map(|params| documents.opened(params)),
+            "textDocument/didChange" => read(params).map(|params| documents.changed(params)),
+            "textDocument/didClose" => read(params).map(|params| documents.closed(&params)),
+            "workspace/didChangeWatchedFiles" => read(params).map(|params| documents.written(&params)),
+            _ => return,
         };
-        if let Err(error) = wrong {
-            self.show(format!("`{method}` cannot be read: {error}"));
-        }
-    }
-
-    fn opened(&mut self, params: DidOpenTextDocumentParams) {
-        let document = params.text_document;
-        let file = key(&document.uri);
-        if !self.open.contains_key(&file) && self.open.len() >= MAX_OPEN {
-            return self.show(format!("{MAX_OPEN} documents are open: {} is not looked at", document.uri.0));
-        }
-        self.open.insert(file.clone(), (document.uri, document.version));
-        if self.is_oversized(&file, document.text.len()) {
-            return;
-        }
-        self.workspace.open(&file, document.text);
-        self.changed_file(file);
-    }
-
-    fn changed(&mut self, params: DidChangeTextDocumentParams) {
-        let file = key(&params.text_document.text_document_identifier.uri);
-        let Some((_, version)) = self.open.get_mut(&file) else { return };
-        *version = params.text_document.version;
-        if self.oversized.contains(&file) {
-            let whole = params.content_changes.into_iter().rev().find_map(|change| match change {
-                TextDocumentContentChangeEvent::TextDocumentContentChangeWholeDocument(whole) => {
-                    Some(whole.text)
-                }
-                TextDocumentContentChangeEvent::TextDocumentContentChangePartial(_) => None,
-            });
-            // Changes of a text that nobody has lead nowhere.
-            if let Some(text) = whole.filter(|text| text.len() <= MAX_DOCUMENT) {
-                self.oversized.remove(&file);
-                self.workspace.open(&file, text);
-                self.changed_file(file);
-            }
-            return;
-        }
-        let changes: Vec<_> = params.content_changes.into_iter().map(parts).collect();
-        self.workspace.change(&file, changes.iter().map(|(range, text)| (range.clone(), text.as_str())));
-        let length = self.workspace.text(&file).map_or(0, str::len);
-        if !self.is_oversized(&file, length) {
-            self.changed_file(file);
-        }
-    }
-
-    fn is_oversized(&mut self, file: &str, length: usize) -> bool {
-        let is_oversized = length > MAX_DOCUMENT;
-        if is_oversized {
-            self.workspace.close(file);
-            self.unchecked.remove(file);
-            self.oversized.insert(file.to_owned());
-            let message = format!(
-                "more than {MAX_DOCUMENT} bytes are too many for a manifest: the document is not looked at until it is opened anew"
-            );
-            self.publish(file, vec![protocol::of_document(message)]);
-        }
-        is_oversized
-    }
-
-    /// Mistakes are looked for in the file, and in those that may depend on it.
-    fn changed_file(&mut self, file: String) {
-        if self.workspace.text(&file).is_some_and(is_of_interest) {
-            let depends = |other: &&String| {
-                self.workspace.text(other.as_str()).is_some_and(|text| text.contains("AdmissionPolicy"))
-            };
-            let open: Vec<String> = self.open.keys().filter(depends).cloned().collect();
-            self.unchecked.extend(open);
-        }
         self.given_up = 0;
-        self.unchecked.insert(file);
-    }
-
-    fn closed(&mut self, params: &DidCloseTextDocumentParams) {
-        let file = key(&params.text_document.uri);
-        self.publish(&file, Vec::new());
-        self.open.remove(&file);
-        self.unchecked.remove(&file);
-        self.oversized.remove(&file);
-        self.reread(&file);
-    }
-
-    fn written(&mut self, params: &DidChangeWatchedFilesParams) {
-        for change in &params.changes {
-            let file = key(&change.uri);
-            if !self.open.contains_key(&file) {
-                self.reread(&file);
-                self.unchecked.extend(self.open.keys().cloned());
-            }
-        }
-    }
-
-    /// A file that is not open is what is written, if it lies in one of the folders.
-    fn reread(&mut self, file: &str) {
-        self.workspace.close(file);
-        let path = PathBuf::from(file);
-        if self.folders.iter().any(|folder| path.starts_with(folder))
-            && let Ok(text) = (Found { path, named: false }).text()
-            && is_of_interest(&text)
-        {
-            self.workspace.open(file, text);
+        match told {
+            Ok(told) => told.into_iter().for_each(|told| self.send(told)),
+            Err(error) => self.show(format!("`{method}` cannot be read: {error}")),
         }
     }
 
     /// Looks for the mistakes of a file, and tells them; gives up where a message arrives meanwhile.
     fn check(&mut self, file: String) {
-        if !self.open.contains_key(&file) || self.oversized.contains(&file) {
-            return;
-        }
         let ask = if self.given_up < MAX_GIVEN_UP { give_way } else { || {} };
         WAITING.set(Some(self.connection.receiver.clone()));
-        let workspace = &mut self.workspace;
+        let workspace = &mut self.documents.workspace;
         let found = panic::catch_unwind(AssertUnwindSafe(|| asking(ask, || workspace.check(&file))));
         WAITING.set(None);
         match found {
             Ok(mistakes) => {
                 self.given_up = 0;
-                self.publish(&file, mistakes.iter().map(protocol::diagnostic).collect());
+                let mistakes = mistakes.iter().map(protocol::diagnostic).collect();
+                let told = self.documents.publication(&file, mistakes);
+                told.into_iter().for_each(|told| self.send(told));
             }
             Err(reason) if reason.is::<Superseded>() => {
                 self.given_up += 1;
-                self.unchecked.insert(file);
+                self.documents.check_again(file);
             }
             Err(_) => self.show(format!("looking for mistakes in {file} failed: this is a mistake of admit")),
-        }
-    }
-
-    fn publish(&self, file: &str, diagnostics: Vec<Diagnostic>) {
-        if let Some((uri, version)) = self.open.get(file) {
-            let params = PublishDiagnosticsParams { uri: uri.clone(), version: Some(*version), diagnostics };
-            self.send(Notification::new("textDocument/publishDiagnostics".to_owned(), params));
         }
     }
 
@@ -421,19 +249,13 @@ impl Server {
     }
 
     fn say(&self, kind: MessageType, message: String) {
-        let params = ShowMessageParams { kind, message };
-        self.send(Notification::new("window/showMessage".to_owned(), params));
+        self.send(protocol::shown(kind, message));
     }
 
     fn send(&self, message: impl Into<Message>) {
         // An editor that has gone is noticed where the next message is waited for.
         let _ = self.connection.sender.send(message.into());
     }
-}
-
-fn workspace(options: LspOptions, encoding: Encoding) -> Workspace {
-    let options = LoadOptions { ignore_unknown: options.ignore_unknown };
-    Workspace::new(Box::new(BuiltinTypes::default()), options, encoding)
 }
 
 fn read<P: DeserializeOwned>(params: serde_json::Value) -> Result<P, serde_json::Error> {

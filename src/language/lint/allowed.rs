@@ -40,6 +40,9 @@ impl Allowed {
 
     /// Adds the comments of a file.
     pub(super) fn read(&mut self, file: &str, text: &str) {
+        if !text.contains(MARK) {
+            return;
+        }
         // Of comments on lines of their own, for the next line that says something.
         let mut waiting: HashSet<String> = HashSet::new();
         for (index, line) in text.lines().enumerate() {

@@ -8,7 +8,10 @@ mod allowed;
 mod codes;
 mod token;
 
-use admit_policy::lint::{self, Finding, Report, Severity};
+use std::sync::Arc;
+
+use admit_apimachinery::yaml::Layout;
+use admit_policy::lint::{self, Finding, Memory, Report, Severity};
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::{LoadErrorKind, LoadOptions, Types};
 use serde_json::Value;
@@ -16,7 +19,7 @@ use serde_json::Value;
 use self::allowed::Allowed;
 pub use self::codes::{OF_FILES, REFUSED, TAKEN, codes};
 pub use self::token::Tokens;
-use crate::text::Texts;
+use crate::text::{Text, Texts};
 
 /// How to get over an [unknown kind](is_unknown_kind).
 pub const IGNORE_UNKNOWN: &str = "--ignore-unknown passes over objects of kinds that no policy uses";
@@ -48,7 +51,7 @@ pub const IGNORE_UNKNOWN: &str = "--ignore-unknown passes over objects of kinds 
 /// ```
 #[derive(Debug)]
 pub struct Reading {
-    documents: Vec<Document>,
+    documents: Vec<Arc<Document>>,
     /// What is wrong with files.
     findings: Vec<Finding>,
     allowed: Allowed,
@@ -83,33 +86,36 @@ impl Reading {
     /// Adds a file. Of one that was not `named`, but found in a folder, documents that are no manifests are passed over.
     pub fn file(&mut self, name: &str, text: String, named: bool) {
         match parse(name, &text) {
-            Ok(documents) => self.documents(name, text, documents, named),
+            Ok(documents) => {
+                self.allowed.read(name, &text);
+                for document in documents {
+                    self.document(Arc::new(document), named);
+                }
+                self.texts.insert(name.to_owned(), Text::new(text));
+            }
             Err(mistakes) => {
                 self.allowed.read(name, &text);
                 for mistake in mistakes {
                     self.find("not-yaml", Severity::Error, mistake, "");
                 }
-                self.texts.insert(name.to_owned(), text);
+                self.texts.insert(name.to_owned(), Text::new(text));
             }
         }
     }
 
-    /// Adds a file whose documents are read already.
-    pub fn documents(&mut self, name: &str, text: String, documents: Vec<Document>, named: bool) {
-        self.allowed.read(name, &text);
-        for document in documents {
-            self.document(document, named);
-        }
-        self.texts.insert(name.to_owned(), text);
+    /// Adds a file whose documents and places are read already.
+    pub(crate) fn known(&mut self, name: &str, text: &Text, documents: &[Arc<Document>]) {
+        self.allowed.read(name, text.as_str());
+        self.documents.extend(documents.iter().cloned());
     }
 
     /// Adds a document for the sake of others: bindings, policies and kinds are looked up in it.
-    pub fn beside(&mut self, document: Document) {
+    pub(crate) fn beside(&mut self, document: Arc<Document>) {
         self.documents.push(document);
     }
 
     /// Values of charts, data of tests and the like lie in folders beside manifests.
-    fn document(&mut self, document: Document, named: bool) {
+    fn document(&mut self, document: Arc<Document>, named: bool) {
         if named || !is_no_manifest(&document.value) {
             self.documents.push(document);
             return;
@@ -135,28 +141,43 @@ impl Reading {
         self,
         options: LoadOptions,
         builtin: &dyn Types,
-        also: impl FnOnce(&[Document], &mut Report),
+        also: impl FnOnce(&[Arc<Document>], &mut Report),
     ) -> Linted {
+        let (mut report, silenced, texts) = self.told(|documents| {
+            let mut report = lint::lint_again(documents, options, builtin, &mut Memory::default());
+            also(documents, &mut report);
+            report
+        });
+        let mut tokens: Option<(Arc<str>, Tokens<'_>)> = None;
+        for mistake in report.findings.iter_mut().map(|finding| &mut finding.mistake) {
+            let Some(text) = texts.get(&mistake.file) else { continue };
+            if tokens.as_ref().is_none_or(|(file, _)| *file != mistake.file) {
+                tokens = Some((mistake.file.clone(), Tokens::of(text)));
+            }
+            if let Some((_, tokens)) = &tokens {
+                tokens.place(mistake);
+            }
+        }
+        drop(tokens);
+        Linted { report, silenced, texts }
+    }
+
+    /// The same for one who asks again and again, and who finds the tokens: mistakes stand where the documents have them.
+    pub(crate) fn lint_again(self, options: LoadOptions, builtin: &dyn Types, memory: &mut Memory) -> Report {
+        self.told(|documents| lint::lint_again(documents, options, builtin, memory)).0
+    }
+
+    /// What is found, without what is silenced, how much that is, and what was read.
+    fn told(self, lint: impl FnOnce(&[Arc<Document>]) -> Report) -> (Report, usize, Texts) {
         let Self { documents, findings, mut allowed, texts } = self;
-        let mut report = lint::lint(&documents, options, builtin);
-        also(&documents, &mut report);
+        let mut report = lint(&documents);
         for finding in report.findings.iter_mut().filter(|finding| is_unknown_kind(&finding.mistake)) {
             finding.help = IGNORE_UNKNOWN.to_owned();
         }
         let aside = findings.into_iter().chain(std::mem::take(&mut allowed.wrong));
         report.findings.splice(0..0, aside).for_each(drop);
         let silenced = allowed.take(&mut report.findings);
-        let mut tokens: Option<(std::sync::Arc<str>, Tokens<'_>)> = None;
-        for mistake in report.findings.iter_mut().map(|finding| &mut finding.mistake) {
-            let Some(text) = texts.get(&mistake.file) else { continue };
-            if tokens.as_ref().is_none_or(|(file, _)| *file != mistake.file) {
-                tokens = Some((mistake.file.clone(), Tokens::of(text)));
-            }
-            let found = tokens.as_ref().and_then(|(_, known)| known.token(mistake));
-            mistake.position = found.map_or(mistake.position, |range| text.position(range.start));
-        }
-        drop(tokens);
-        Linted { report, silenced, texts }
+        (report, silenced, texts)
     }
 }
 
@@ -193,6 +214,11 @@ pub fn is_unknown_kind(mistake: &LoadError) -> bool {
 /// The mistakes of the text, each with its place.
 pub fn parse(name: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
     manifest::read(name, text).map_err(|mistakes| of_template(mistakes, text))
+}
+
+/// The same with where everything stands.
+pub(crate) fn parse_placed(name: &str, text: &str) -> Result<(Vec<Document>, Layout), Vec<LoadError>> {
+    manifest::read_placed(name, text).map_err(|mistakes| of_template(mistakes, text))
 }
 
 /// Says so where the text is a template. [`parse`] has an example.

@@ -1,6 +1,7 @@
 //! Locates in the manifest the token that the CEL compiler complains about: the compiler knows line and column within
 //! the expression, and the manifest has that expression somewhere behind its key, perhaps folded or with escapes.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use admit_apimachinery::yaml::{Layout, Spot, Written};
@@ -34,14 +35,19 @@ const QUOTE: &str = " | ";
 #[derive(Debug)]
 pub struct Tokens<'t> {
     text: &'t Text,
-    layout: Layout,
+    layout: Cow<'t, Layout>,
 }
 
 impl<'t> Tokens<'t> {
     /// Reads where everything stands.
     #[must_use]
     pub fn of(text: &'t Text) -> Self {
-        Self { text, layout: Layout::read(text.as_str()) }
+        Self { text, layout: Cow::Owned(Layout::read(text.as_str())) }
+    }
+
+    /// Of a text of which it is known where everything stands.
+    pub(crate) const fn known(text: &'t Text, layout: &'t Layout) -> Self {
+        Self { text, layout: Cow::Borrowed(layout) }
     }
 
     /// Where the token stands that a message complains about first, in the expression whose key stands at the mistake's
@@ -70,13 +76,11 @@ impl<'t> Tokens<'t> {
         self.token(mistake).unwrap_or_else(|| self.word(mistake.position))
     }
 
-    /// The same for a mistake whose position is that of the token already, where it complains about one.
-    #[must_use]
-    pub(crate) fn told(&self, mistake: &LoadError) -> Range<usize> {
-        let is_complaint = complaint(&mistake.message).is_some() && self.spot(mistake.position).is_none();
-        let start = self.text.offset_of(mistake.position);
-        let rest = self.text.as_str().get(start..).unwrap_or_default();
-        if is_complaint { start..start.saturating_add(token(rest)) } else { self.range(mistake) }
+    /// Moves a mistake to its token, where it complains about one.
+    pub(crate) fn place(&self, mistake: &mut LoadError) {
+        if let Some(range) = self.token(mistake) {
+            mistake.position = self.text.position(range.start);
+        }
     }
 
     /// The key or the word at a position.

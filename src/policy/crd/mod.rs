@@ -94,10 +94,18 @@ impl CompiledCrd {
     }
 
     fn compiled(manifest: &Value, replaced: Option<&Definition>) -> Result<Self, Vec<FieldError>> {
-        let definition = Definition::read(manifest)?;
+        Self::of_read(manifest, Definition::read(manifest)?, replaced).map_err(|refused| refused.1)
+    }
+
+    /// Compiles what `manifest` was read as; where it is refused, that is given back.
+    pub(crate) fn of_read(
+        manifest: &Value,
+        definition: Definition,
+        replaced: Option<&Definition>,
+    ) -> Result<Self, Box<(Definition, Vec<FieldError>)>> {
         let errors = registration::validate(manifest, &definition, replaced);
         if !errors.is_empty() {
-            return Err(errors.into_vec());
+            return Err(Box::new((definition, errors.into_vec())));
         }
         let versions = definition.versions.iter().enumerate();
         let versions = versions.map(|(at, version)| Arc::new(CrdVersion::new(&definition, at, version)));

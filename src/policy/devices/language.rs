@@ -15,7 +15,7 @@ use crate::report::options::EvalOptions;
 use crate::report::recording::{self, ExpressionId, Subject};
 
 /// Static cost that one expression may have, and cost of one evaluation.
-const MOST_COST: u64 = 1_000_000;
+pub const SELECTOR_LIMIT: u64 = 1_000_000;
 /// Bytes of a driver's name.
 const DRIVER_LENGTH: u64 = 63;
 /// Attributes and capacities of one device.
@@ -124,7 +124,7 @@ impl Selector {
         let members = device.members(&arena, self.features)?;
         let mut bindings = Bindings::new(&self.program);
         bindings.set("device", members);
-        let mut evaluation = Evaluation::new(&arena).per_call_limit(MOST_COST);
+        let mut evaluation = Evaluation::new(&arena).per_call_limit(SELECTOR_LIMIT);
         if let Some(deadline) = options.deadline {
             evaluation = evaluation.deadline(deadline.as_fn());
         }
@@ -221,7 +221,7 @@ fn language(features: DeviceFeatures) -> &'static Language {
     }
 }
 
-fn env(features: DeviceFeatures) -> &'static Env {
+pub(super) fn env(features: DeviceFeatures) -> &'static Env {
     &language(features).env
 }
 
@@ -250,7 +250,7 @@ pub enum SelectorProblem {
 pub fn selector_problem(text: &str) -> Option<SelectorProblem> {
     match Selector::compile(text, DeviceFeatures::default()) {
         Err(why) => Some(SelectorProblem::Invalid(why)),
-        Ok(selector) => (selector.max_cost > MOST_COST).then_some(SelectorProblem::TooComplex),
+        Ok(selector) => (selector.max_cost > SELECTOR_LIMIT).then_some(SelectorProblem::TooComplex),
     }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `language` | what selectors may use, and what is wrong with one |
 //! | `device` | which devices a ResourceSlice has, and how expressions see one |
+//! | `selectors` | which selectors a document holds, and what a server says of them |
 //! | `select` | which devices a class or a claim selects |
 //!
 //! Read from k8s.io/dynamic-resource-allocation of Kubernetes 1.36. Attributes that are derived from others are none of this
@@ -12,10 +13,13 @@
 mod device;
 mod language;
 mod select;
+mod selectors;
 
 pub use self::device::Device;
-pub use self::language::{DeviceFeatures, Selector, SelectorProblem, selector_problem};
+pub use self::language::{DeviceFeatures, SELECTOR_LIMIT, Selector, SelectorProblem, selector_problem};
 pub use self::select::{Devices, NoSelection, Selected, SelectedBy};
+pub(crate) use self::selectors::selector_errors;
+pub use self::selectors::{device_selectors, selector_cost, selector_env};
 use crate::request::GroupVersionKind;
 
 /// Whether objects of the kind are devices, or select some.

@@ -65,7 +65,8 @@ impl About {
         }
     }
 
-    fn env(self) -> Env {
+    /// What an expression may name.
+    pub(super) fn env(self) -> Env {
         let ty = match self {
             Self::Claims => Type::Map(Arc::new(Type::String), Arc::new(Type::Any)),
             Self::User => USER.clone(),

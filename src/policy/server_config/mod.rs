@@ -29,10 +29,12 @@ mod user;
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
+use admit_cel::Env;
 use serde_json::Value;
 
 pub use self::authenticate::Authenticators;
 pub use self::authorize::{Asked, Authorizers, Turn};
+use self::expressions::About;
 pub use self::review::AccessReview;
 pub use self::user::{NoUser, Token};
 use crate::read::decode::Fields;
@@ -57,6 +59,35 @@ pub(crate) fn problems(kind: &str, document: &Value) -> Vec<FieldError> {
         errors.push(configuration::wrong_type(&error));
     }
     errors.into_vec()
+}
+
+/// What the expression at the end of some steps, keys and numbers, may name; none where no expression stands there.
+///
+/// ```
+/// use admit_policy::configuration_env;
+///
+/// let names = |kind: &str, path: &str| {
+///     let steps: Vec<&str> = path.split('.').collect();
+///     configuration_env(kind, &steps).map(|env| env.variables().map(str::to_owned).collect::<Vec<_>>())
+/// };
+/// let user = "jwt.0.userValidationRules.0.expression";
+/// assert_eq!(names("AuthenticationConfiguration", user).unwrap(), ["user"]);
+/// assert_eq!(names("AuthenticationConfiguration", "jwt.0.claimMappings.uid.expression").unwrap(), ["claims"]);
+/// let condition = "authorizers.0.webhook.matchConditions.0.expression";
+/// assert_eq!(names("AuthorizationConfiguration", condition).unwrap(), ["request"]);
+/// assert_eq!(names("AuthorizationConfiguration", user), None);
+/// ```
+#[must_use]
+pub fn configuration_env(kind: &str, steps: &[&str]) -> Option<Env> {
+    let about = match (kind, steps) {
+        (AUTHENTICATION, ["jwt", _, "claimValidationRules", _, "expression"])
+        | (AUTHENTICATION, ["jwt", _, "claimMappings", "username" | "groups" | "uid", "expression"])
+        | (AUTHENTICATION, ["jwt", _, "claimMappings", "extra", _, "valueExpression"]) => About::Claims,
+        (AUTHENTICATION, ["jwt", _, "userValidationRules", _, "expression"]) => About::User,
+        (AUTHORIZATION, ["authorizers", _, "webhook", "matchConditions", _, "expression"]) => About::Request,
+        _ => return None,
+    };
+    Some(about.env())
 }
 
 /// Whether it is one of the kinds that are checked here.

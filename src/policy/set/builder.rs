@@ -56,6 +56,15 @@ impl PolicySetBuilder {
     /// # Errors
     /// Everything that is wrong with the document.
     pub fn add(&mut self, document: &Value) -> Result<usize, Vec<LoadErrorKind>> {
+        self.add_compiled(document, || CompiledCrd::compile(document).map(Arc::new))
+    }
+
+    /// The same with what a definition compiles to.
+    pub(crate) fn add_compiled(
+        &mut self,
+        document: &Value,
+        definition: impl FnOnce() -> Result<Arc<CompiledCrd>, Vec<FieldError>>,
+    ) -> Result<usize, Vec<LoadErrorKind>> {
         let number = self.added;
         self.added = self.added.saturating_add(1);
         let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -79,7 +88,7 @@ impl PolicySetBuilder {
         match (kind.group.as_str(), kind_name) {
             ("admissionregistration.k8s.io", _) => self.add_admission(kind_name, document)?,
             ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-                self.documents.insert_crd(Arc::new(CompiledCrd::compile(document).map_err(fields)?));
+                self.documents.insert_crd(definition().map_err(fields)?);
             }
             (exception::GROUP, exception::KIND) => {
                 self.exceptions.add(PolicyException::compile(document).map_err(fields)?);

@@ -2,15 +2,19 @@
 //! location.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::suggest::did_you_mean;
 use serde_json::Value;
 
+use crate::crd::CompiledCrd;
 use crate::exception;
 use crate::read::manifest::{self, Document, LoadError};
 use crate::request::GroupVersionKind;
 use crate::server_config;
-use crate::set::strict::{self, UnknownField};
+use crate::set::strict;
+pub(crate) use crate::set::strict::UnknownField;
 use crate::set::{LoadErrorKind, PolicySet};
 use crate::set::{kinds, static_manifests};
 
@@ -40,8 +44,18 @@ impl PolicySet {
         options: LoadOptions,
     ) -> Result<Self, Vec<LoadError>> {
         let mut errors = Vec::new();
-        let set = Self::compiled(documents, options, &mut errors);
+        let set = Self::compiled(documents.into_iter().map(Loaded::of), options, &mut errors);
         if errors.is_empty() { Ok(set) } else { Err(errors) }
+    }
+
+    /// Every mistake of documents of which something is known already, as [`Self::load_with`] tells them.
+    pub(crate) fn mistakes<'a>(
+        documents: impl IntoIterator<Item = Loaded<'a>>,
+        options: LoadOptions,
+    ) -> Vec<LoadError> {
+        let mut errors = Vec::new();
+        Self::compiled(documents, options, &mut errors);
+        errors
     }
 
     /// Like [`Self::load`], from files, each with its name and text.
@@ -59,7 +73,7 @@ impl PolicySet {
                 Err(found) => errors.extend(found),
             }
         }
-        let set = Self::compiled(&documents, options, &mut errors);
+        let set = Self::compiled(documents.iter().map(Loaded::of), options, &mut errors);
         if errors.is_empty() {
             return Ok(set);
         }
@@ -68,7 +82,7 @@ impl PolicySet {
     }
 
     fn compiled<'a>(
-        documents: impl IntoIterator<Item = &'a Document>,
+        documents: impl IntoIterator<Item = Loaded<'a>>,
         options: LoadOptions,
         errors: &mut Vec<LoadError>,
     ) -> Self {
@@ -77,7 +91,7 @@ impl PolicySet {
         let mut repeated: Vec<(&Document, LoadErrorKind)> = Vec::new();
         // By the builder's number: documents that it counts, in order.
         let mut counted: Vec<&Document> = Vec::new();
-        for document in documents {
+        for Loaded { document, known } in documents {
             // Half a name is no manifest, unless it is that of configuration.
             let is_nameless =
                 || kind_of(document).kind.is_empty() && kinds::misnamed(&document.value).is_none();
@@ -85,9 +99,14 @@ impl PolicySet {
                 continue;
             }
             counted.push(document);
-            let unknown = unknown_fields(document).into_iter().filter(|field| field.refused);
+            let unknown = known.map_or_else(|| unknown_fields(document), |known| known.unknown.to_vec());
+            let unknown = unknown.into_iter().filter(|field| field.refused);
             errors.extend(unknown.map(|field| unknown_field(document, field)));
-            if let Err(kinds) = builder.add(&document.value) {
+            let definition = || match known.and_then(|known| known.definition) {
+                Some(made) => made.clone(),
+                None => CompiledCrd::compile(&document.value).map(Arc::new),
+            };
+            if let Err(kinds) = builder.add_compiled(&document.value, definition) {
                 let (twice, others): (Vec<_>, Vec<_>) =
                     kinds.into_iter().partition(|kind| matches!(kind, LoadErrorKind::Duplicate(_)));
                 errors.extend(others.iter().map(|kind| placed(document, kind)));
@@ -121,6 +140,28 @@ impl PolicySet {
             errors.extend(unused.filter_map(|(number, kind)| Some(placed(counted.get(number)?, &kind))));
         }
         builder.finish()
+    }
+}
+
+/// A document that is loaded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loaded<'a> {
+    pub(crate) document: &'a Document,
+    pub(crate) known: Option<Known<'a>>,
+}
+
+/// What is known of a document before it is loaded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'a> {
+    /// The fields that its kind does not have.
+    pub(crate) unknown: &'a [UnknownField],
+    /// What came of it, if it is a definition.
+    pub(crate) definition: Option<&'a Result<Arc<CompiledCrd>, Vec<FieldError>>>,
+}
+
+impl<'a> Loaded<'a> {
+    const fn of(document: &'a Document) -> Self {
+        Self { document, known: None }
     }
 }
 

@@ -139,7 +139,7 @@ impl PolicySet {
                 let definition = Arc::new(known.with_rule(version, &id.path, text)?);
                 set.documents.replace_crd(&definition);
             }
-            Origin::Mutating { .. } => return None,
+            Origin::Mutating { .. } | Origin::Configuration { .. } => return None,
         }
         Some(set)
     }

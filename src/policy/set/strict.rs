@@ -12,7 +12,7 @@ use admit_apimachinery::bounded::{MAX_PATH, MAX_PATHS, shorten};
 use Shape::{Any, Both, Lenient, List, Map, Metadata, One, Struct};
 
 /// A field that its kind does not have.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UnknownField {
     /// `spec.validations[0].expresion`
     pub(crate) path: String,

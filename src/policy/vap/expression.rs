@@ -146,13 +146,16 @@ impl Compiler {
         Ok(checked.output_type().clone())
     }
 
-    /// What an expression that is being written may name, on objects of the type `object`; `patches` where it makes a patch.
-    pub(super) fn written(&self, object: &Type, patches: bool) -> Env {
-        let env = self.declare(base(Mode::New, object)).with_variables([
+    /// What an expression that is being written may name, on objects of the type `object`; whether it `asks` the authorizer.
+    pub(super) fn written(&self, object: &Type, asks: bool) -> Env {
+        let env = self.declare(base(Mode::New, object));
+        if !asks {
+            return env;
+        }
+        env.with_variables([
             ("authorizer", authorizer()),
             ("authorizer.requestResource", Type::Opaque("kubernetes.authorization.ResourceCheck".into())),
-        ]);
-        if patches { env.with_library(Extra::JsonPatch).with_patch_types() } else { env }
+        ])
     }
 
     /// Compiles an expression that makes a patch.

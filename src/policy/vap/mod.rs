@@ -44,7 +44,7 @@ pub(crate) use self::missed::missed;
 pub use self::mutating::{Mutated, MutatingPolicy, Reinvocation, Schemas, Unmade};
 pub(crate) use self::mutating::{Pass, mutate};
 pub use self::policy::{FailurePolicy, Policy};
-pub use self::scope::PolicyScope;
+pub use self::scope::{PolicyPart, PolicyScope};
 pub use self::session::{ExpressionError, OutOfBudget};
 pub(crate) use self::stored::Stored;
 pub use self::type_check::{TypeWarning, Types};

@@ -1,7 +1,7 @@
-//! What the expressions of a policy may name, and of which types: for editors, so also of a policy that is being written
-//! and would be refused.
+//! What the expressions of a policy, and the conditions of a webhook, may name, and of which types: for editors, so also of one
+//! that is being written and would be refused.
 
-use admit_cel::{Env, Type};
+use admit_cel::{Env, Extra, Type};
 use serde_json::Value;
 
 use super::expression::Compiler;
@@ -13,10 +13,25 @@ const MAX_KINDS: usize = 10;
 /// Variables that are looked at.
 const MAX_VARIABLES: usize = 1_000;
 
-/// The environment of the expressions of one policy, validating or mutating.
+/// What an expression is for, which decides what it may name.
+///
+/// [`PolicyScope`] has an example.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PolicyPart {
+    /// It decides whether a policy or a webhook is asked: before there are variables.
+    Condition,
+    /// It is a rule, the value of a variable, or an annotation.
+    Rule,
+    /// It makes a message, and asks no authorizer.
+    Message,
+    /// It makes a patch.
+    Patch,
+}
+
+/// The environment of the expressions of one policy, validating or mutating, or of one webhook.
 ///
 /// ```
-/// use admit_policy::{Documents, PolicyScope};
+/// use admit_policy::{Documents, PolicyPart, PolicyScope};
 /// use serde_json::json;
 ///
 /// let policy = json!({
@@ -29,9 +44,15 @@ const MAX_VARIABLES: usize = 1_000;
 /// });
 /// let scope = PolicyScope::of(&policy, Some(1), &Documents::default());
 /// assert!(scope.kinds().is_empty() && scope.param_kind().is_some_and(|kind| kind.kind == "ConfigMap"));
-/// let env = scope.env(None, false);
+/// let env = scope.env(None, PolicyPart::Rule);
 /// assert!(env.compile("variables.names.size() == 1 && params != null").is_ok());
 /// assert!(env.compile("variables.later == 1").is_err(), "it is declared behind the expression");
+/// assert!(scope.env(None, PolicyPart::Condition).compile("variables.names.size() == 1").is_err());
+/// assert!(scope.env(None, PolicyPart::Message).compile("authorizer != null").is_err());
+///
+/// let webhook = json!({"rules": [{"apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["deployments"]}]});
+/// let env = PolicyScope::of_webhook(&webhook, &Documents::default()).env(None, PolicyPart::Condition);
+/// assert!(env.compile("object.kind == 'Deployment'").is_ok() && env.compile("params != null").is_err());
 /// ```
 #[derive(Debug)]
 pub struct PolicyScope {
@@ -58,11 +79,15 @@ impl PolicyScope {
             seen.filter_map(|variable| Some((text(variable, "name")?, text(variable, "expression")?)))
                 .collect()
         });
-        let kinds = kinds(spec, types).into_iter().map(|kind| {
-            let ty = types.type_of(&kind);
-            (kind, ty)
-        });
-        Self { kinds: kinds.collect(), params, params_type, variables }
+        let kinds = kinds(spec.pointer("/matchConstraints/resourceRules"), types);
+        Self { kinds, params, params_type, variables }
+    }
+
+    /// Of the conditions of a webhook.
+    #[must_use]
+    pub fn of_webhook(webhook: &Value, types: &dyn Types) -> Self {
+        let kinds = kinds(webhook.get("rules"), types);
+        Self { kinds, params: None, params_type: None, variables: None }
     }
 
     /// The kinds that the policy names without wildcards, with their types where these are known.
@@ -77,29 +102,31 @@ impl PolicyScope {
         self.params.as_ref()
     }
 
-    /// What an expression may name on objects of the type `object`, or of any; `patches` where it makes a patch.
+    /// What an expression may name on objects of the type `object`, or of any.
     #[must_use]
-    pub fn env(&self, object: Option<&Type>, patches: bool) -> Env {
+    pub fn env(&self, object: Option<&Type>, part: PolicyPart) -> Env {
         let object = object.unwrap_or(&Type::Dyn);
         let mut compiler = Compiler::default();
         compiler.declare_params(self.params_type.clone());
-        if let Some(variables) = &self.variables {
+        if let Some(variables) = self.variables.as_ref().filter(|_| part != PolicyPart::Condition) {
             compiler.declare_variables();
             for (name, text) in variables {
                 let ty = compiler.check(object, text).ok();
                 compiler.declare_variable(name, ty.as_ref());
             }
         }
-        compiler.written(object, patches)
+        let env = compiler.written(object, part != PolicyPart::Message);
+        if part == PolicyPart::Patch { env.with_library(Extra::JsonPatch).with_patch_types() } else { env }
     }
 }
 
-fn kinds(spec: &Value, types: &dyn Types) -> Vec<GroupVersionKind> {
+/// The kinds that rules name without wildcards, with their types.
+fn kinds(rules: Option<&Value>, types: &dyn Types) -> Vec<(GroupVersionKind, Option<Type>)> {
     let names = |rule: &Value, key: &str| -> Vec<String> {
         let names = rule.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         names.filter(|name| !name.contains(['*', '/'])).map(str::to_owned).collect()
     };
-    let rules = spec.pointer("/matchConstraints/resourceRules").and_then(Value::as_array);
+    let rules = rules.and_then(Value::as_array);
     let mut asked: Vec<GroupVersionResource> = Vec::new();
     for rule in rules.into_iter().flatten() {
         let (versions, resources) = (names(rule, "apiVersions"), names(rule, "resources"));
@@ -111,10 +138,11 @@ fn kinds(spec: &Value, types: &dyn Types) -> Vec<GroupVersionKind> {
             asked.extend(versions.iter().flat_map(of_version));
         }
     }
-    let mut found: Vec<GroupVersionKind> = Vec::new();
+    let mut found: Vec<(GroupVersionKind, Option<Type>)> = Vec::new();
     for kind in asked.iter().flat_map(|resource| types.kinds(resource)) {
-        if found.len() < MAX_KINDS && !found.contains(&kind) {
-            found.push(kind);
+        if found.len() < MAX_KINDS && !found.iter().any(|(known, _)| *known == kind) {
+            let ty = types.type_of(&kind);
+            found.push((kind, ty));
         }
     }
     found

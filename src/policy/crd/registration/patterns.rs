@@ -6,6 +6,7 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_cel::PatternSum;
 
 use crate::crd::Definition;
+use crate::crd::rules::memory;
 use crate::deadline::checkpoint;
 use crate::read::path::Path;
 use crate::schema::{Schema, Unsupported};
@@ -37,7 +38,7 @@ impl Sum {
     fn node(&mut self, schema: &Schema, path: &Path<'_>) -> Option<FieldError> {
         if let Some(pattern) = &schema.checks.pattern {
             checkpoint();
-            if !pattern.fits(&mut self.0) {
+            if !memory::pattern(pattern.text(), &mut self.0, |sum| pattern.fits(sum)) {
                 return Some(FieldError::invalid(
                     path.child("pattern"),
                     pattern.text(),

@@ -1,12 +1,12 @@
 //! Compiles one validation rule, with the API server's messages where it does not compile.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use admit_cel::{
-    Checked, CompileError, DeclType, Env, Mode, PatternSum, Program, ProgramError, SizeHints, Type,
-};
+use admit_cel::{Checked, DeclType, Env, Mode, PatternSum, Program, SizeHints, Type};
 
 use super::decl::MAX_REQUEST_SIZE;
+use super::memory::{self, Key, Known, SelfType};
+use super::problem::{ExpressionProblem, RuleError};
 use crate::crd::field_path::{self, Subscripts};
 use crate::deadline::checkpoint;
 use crate::release;
@@ -20,6 +20,9 @@ pub struct RuleEnv {
     ty: Type,
     sizes: SizeHints,
     max_cardinality: u64,
+    decl: Arc<DeclType>,
+    /// What the type is remembered by.
+    known_by: OnceLock<SelfType>,
 }
 
 /// Whether a rule and its message expression are new, or were stored before.
@@ -53,45 +56,6 @@ pub struct Compiled {
     pub max_cost: u64,
 }
 
-/// Why a rule or its message expression has no program, in the API server's words.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RuleError {
-    /// Of the rule itself.
-    #[error("{}", .0.told("", "cel expression must evaluate to a bool"))]
-    Rule(ExpressionProblem),
-    /// Of its message expression.
-    #[error("{}", .0.told("messageExpression ", "messageExpression must evaluate to a string"))]
-    Message(ExpressionProblem),
-}
-
-/// Why an expression of a rule has no program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ExpressionProblem {
-    /// It is no expression.
-    Compile(CompileError),
-    /// Its values are of another type than is asked for.
-    OutputType,
-    /// It is one that cannot be run.
-    Program(ProgramError),
-}
-
-impl ExpressionProblem {
-    /// `what` stands before the text, `type_rule` is the text of a wrong type.
-    fn told(&self, what: &str, type_rule: &str) -> String {
-        match self {
-            Self::Compile(error) => format!("{what}compilation failed: {error}"),
-            Self::OutputType => type_rule.to_owned(),
-            // The text of a rule's program begins so already.
-            Self::Program(error) => {
-                let text = error.to_string();
-                let cause = text.strip_prefix("program instantiation failed: ").unwrap_or(&text);
-                let program = if what.is_empty() { "program " } else { what };
-                format!("{program}instantiation failed: {cause}")
-            }
-        }
-    }
-}
-
 impl RuleEnv {
     /// For a node of this type.
     #[must_use]
@@ -99,7 +63,9 @@ impl RuleEnv {
         let each = decl.min_serialized_size.saturating_add(1);
         let request = u64::try_from(MAX_REQUEST_SIZE).unwrap_or(u64::MAX);
         let sizes = SizeHints { root: Some(Arc::clone(decl)) };
-        Self { ty: decl.cel_type(), sizes, max_cardinality: request.checked_div(each).unwrap_or(0) }
+        let max_cardinality = request.checked_div(each).unwrap_or(0);
+        let (decl, known_by) = (Arc::clone(decl), OnceLock::new());
+        Self { ty: decl.cel_type(), sizes, max_cardinality, decl, known_by }
     }
 
     /// How often data of this type can occur in one request, where nothing else bounds it.
@@ -150,27 +116,18 @@ impl RuleEnv {
             return compiled;
         }
         checkpoint();
-        let env = self.env(rule, modes.rule);
-        let checked = match check(&env, &rule.rule, &Type::Bool) {
-            Ok(checked) => checked,
-            Err(problem) => {
-                compiled.program = Some(Err(RuleError::Rule(problem)));
-                return compiled;
-            }
-        };
-        compiled.uses_old_self = checked.uses_variable("oldSelf");
-        let program = self.plan(&env, &checked, patterns);
-        let failed = program.is_err();
-        compiled.program = Some(program.map_err(RuleError::Rule));
+        let found = self.expression(rule, &rule.rule, modes.rule, false, patterns);
+        compiled.uses_old_self = found.uses_old_self;
+        let failed = found.made.is_err();
+        compiled.program = Some(made(found).map_err(RuleError::Rule));
         if failed {
             return compiled;
         }
         if !rule.message_expression.is_empty() {
-            let env = self.env(rule, modes.message);
-            let message = self.message(&env, &rule.message_expression, patterns);
+            let found = self.expression(rule, &rule.message_expression, modes.message, true, patterns);
             // The path of a rule without a message is not looked for.
-            let failed = message.is_err();
-            compiled.message = Some(message.map_err(RuleError::Message));
+            let failed = found.made.is_err();
+            compiled.message = Some(made(found).map_err(RuleError::Message));
             if failed {
                 return compiled;
             }
@@ -182,24 +139,41 @@ impl RuleEnv {
         compiled
     }
 
-    fn plan(
+    /// Compiles the expression of a rule, or of its message.
+    fn expression(
         &self,
-        env: &Env,
-        checked: &Checked,
-        patterns: &mut PatternSum,
-    ) -> Result<Compiled, ExpressionProblem> {
-        let program = env.program_among(checked, patterns).map_err(ExpressionProblem::Program)?;
-        Ok(Compiled { program, max_cost: checked.estimate(&self.sizes).max })
-    }
-
-    fn message(
-        &self,
-        env: &Env,
+        rule: &Rule,
         text: &str,
+        mode: Mode,
+        is_message: bool,
         patterns: &mut PatternSum,
-    ) -> Result<Compiled, ExpressionProblem> {
-        self.plan(env, &check(env, text, &Type::String)?, patterns)
+    ) -> Known {
+        let key = || Key {
+            of: self.known_by.get_or_init(|| SelfType::of(&self.decl)).clone(),
+            text: text.into(),
+            is_message,
+            is_stored: matches!(mode, Mode::Stored),
+            optional_old_self: rule.optional_old_self,
+            release: release::followed(),
+        };
+        memory::expression(key, patterns, |patterns| {
+            let env = self.env(rule, mode);
+            let expected = if is_message { Type::String } else { Type::Bool };
+            let checked = match check(&env, text, &expected) {
+                Ok(checked) => checked,
+                Err(problem) => {
+                    return Known { uses_old_self: false, made: Err(problem), patterns: Vec::new() };
+                }
+            };
+            let program = env.program_among(&checked, patterns).map_err(ExpressionProblem::Program);
+            let made = program.map(|program| (program, checked.estimate(&self.sizes).max));
+            Known { uses_old_self: checked.uses_variable("oldSelf"), made, patterns: Vec::new() }
+        })
     }
+}
+
+fn made(found: Known) -> Result<Compiled, ExpressionProblem> {
+    found.made.map(|(program, max_cost)| Compiled { program, max_cost })
 }
 
 fn check(env: &Env, text: &str, expected: &Type) -> Result<Checked, ExpressionProblem> {

@@ -56,14 +56,18 @@
 pub(crate) mod compile;
 pub(crate) mod decl;
 mod evaluate;
+pub(in crate::crd) mod memory;
 mod message;
+mod problem;
 mod replaced;
 mod tree;
 mod variables;
 
-pub use compile::{Compiled, CompiledRule, ExpressionProblem, Modes, RuleEnv, RuleError};
+pub use compile::{Compiled, CompiledRule, Modes, RuleEnv};
 pub use decl::decl_type;
 pub use evaluate::{Findings, Limits, Recorder, Subject};
+pub use memory::{Memory, remembering};
+pub use problem::{ExpressionProblem, RuleError};
 pub(crate) use replaced::RulePlace;
 pub use tree::RuleTree;
 

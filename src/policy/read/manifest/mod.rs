@@ -10,7 +10,7 @@ mod position;
 
 use admit_apimachinery::field_error::FieldError;
 pub use admit_apimachinery::yaml::Position;
-use admit_apimachinery::yaml::{self, Duplicate, ListOf, Piece, Positions, Tree, YamlError};
+use admit_apimachinery::yaml::{self, Duplicate, Layout, ListOf, Piece, Positions, Reread, Tree, YamlError};
 
 use std::fmt;
 use std::sync::Arc;
@@ -102,6 +102,25 @@ pub fn read_leniently(file: &str, text: &str) -> Result<(Vec<Document>, Vec<Load
     let mut part = Part { documents: Vec::with_capacity(trees.len()), duplicates: Vec::new() };
     trees.into_iter().for_each(|tree| part.extend(&file, tree, None));
     Ok((part.documents, part.duplicates))
+}
+
+/// The documents that [`read`] reads, and where everything stands in the text.
+///
+/// # Errors
+/// As [`read`].
+///
+/// ```
+/// use admit_policy::manifest;
+///
+/// let (documents, layout) = manifest::read_placed("a.yaml", "kind: A\n").unwrap();
+/// assert_eq!((documents.len(), layout.ids().count()), (1, 2));
+/// ```
+pub fn read_placed(file: &str, text: &str) -> Result<(Vec<Document>, Layout), Vec<LoadError>> {
+    let file: Arc<str> = file.into();
+    let (trees, layout) = yaml::parse_placed(text).map_err(|error| vec![mistaken(&file, error)])?;
+    let mut part = Part { documents: Vec::with_capacity(trees.len()), duplicates: Vec::new() };
+    trees.into_iter().for_each(|tree| part.extend(&file, tree, None));
+    if part.duplicates.is_empty() { Ok((part.documents, layout)) } else { Err(part.duplicates) }
 }
 
 /// One document of a text, or one item of a list.
@@ -201,6 +220,31 @@ impl Document {
     #[must_use]
     pub fn unwritten(file: Arc<str>, value: Value) -> Self {
         Self { file, value, positions: Positions::scalar(Position { line: 0, column: 0 }) }
+    }
+
+    /// Takes what a part of it was read as anew; false where it is no longer one document of a text, and all of that has to be
+    /// read.
+    ///
+    /// ```
+    /// use admit_apimachinery::yaml::{Change, Layout};
+    /// use admit_policy::manifest;
+    ///
+    /// let (old, new) = ("kind: A\nspec:\n  size: 3\n  name: a\n", "kind: A\nspec:\n  size:\n    4\n  name: a\n");
+    /// let (mut documents, layout) = manifest::read_placed("a.yaml", old).unwrap();
+    /// let mut reread = layout.reread(old, new, Change::between(old, new)).unwrap();
+    /// assert!(documents[0].put(&mut reread));
+    /// assert_eq!((documents[0].value["spec"]["size"].as_i64(), documents[0].position("spec.name").line), (Some(4), 5));
+    /// ```
+    pub fn put(&mut self, reread: &mut Reread) -> bool {
+        // What a list is, and what its items are called, decides about documents.
+        let is_of_list =
+            reread.steps.first().is_none_or(|step| ["apiVersion", "kind", "items"].contains(&&**step));
+        !is_of_list && reread.put(&mut self.value, &mut self.positions)
+    }
+
+    /// Moves a document behind one of which a part was [read anew](Self::put).
+    pub fn move_behind(&mut self, reread: &Reread) {
+        reread.move_behind(&mut self.positions);
     }
 
     /// The position at which it begins.

@@ -22,7 +22,10 @@ pub(super) fn find(positions: &Positions, field: &str) -> Position {
     });
     let mut node = positions;
     for segment in segments(moved.as_deref().unwrap_or(field)) {
-        let below = node.child(segment).or_else(|| node.item(segment.parse().ok()?));
+        let here = node.child(segment).or_else(|| node.item(segment.parse().ok()?));
+        // A server tells conditions of authorizers as if they stood beside the webhook that has them.
+        let in_webhook = || node.child("webhook")?.child(segment).filter(|_| segment == "matchConditions");
+        let below = here.or_else(in_webhook);
         let Some(below) = below else { break };
         node = below;
     }

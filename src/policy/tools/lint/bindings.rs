@@ -15,7 +15,7 @@ use crate::vap::{Binding, Policy, Types};
 /// Bindings without a policy for which the names of all policies are gone through.
 const SUGGESTIONS: usize = 100;
 
-pub(super) fn lint(compiled: &Compiled<'_>, documents: &[Document], builtin: &dyn Types) -> Vec<Finding> {
+pub(super) fn lint(compiled: &Compiled<'_>, documents: &[&Document], builtin: &dyn Types) -> Vec<Finding> {
     let mut findings = Vec::new();
     // What does not compile is there all the same.
     let texts = |kind: &'static str, pointer: &'static str| {

@@ -3,20 +3,16 @@
 use std::collections::HashSet;
 
 use admit_apimachinery::go;
-use serde_json::Value;
 
-use super::{Finding, PlacedCost, constant, cost, message, policies, warning};
+use super::answers::Answers;
+use super::{Finding, PlacedCost, cost, message, policies, warning};
 use crate::crd::{CompiledCrd, Definition};
 use crate::read::manifest::Document;
 use crate::schema::Schema;
-use crate::set::load;
+use crate::set::load::UnknownField;
 
 /// The costs of the rules of a definition, also of one that a server would refuse for them.
-pub(super) fn costs(document: &Document) -> Vec<PlacedCost> {
-    if document.value.get("kind").and_then(Value::as_str) != Some("CustomResourceDefinition") {
-        return Vec::new();
-    }
-    let Ok(definition) = Definition::read(&document.value) else { return Vec::new() };
+pub(super) fn costs(document: &Document, definition: &Definition) -> Vec<PlacedCost> {
     let versions = definition.versions.iter().enumerate();
     let costs = versions.filter_map(|(index, version)| {
         let path = schema_path(index);
@@ -33,26 +29,27 @@ pub(super) fn costs(document: &Document) -> Vec<PlacedCost> {
 }
 
 /// Fields that a definition does not have, where its reader drops them without a word.
-pub(super) fn dropped(document: &Document) -> impl Iterator<Item = Finding> + '_ {
-    let dropped = load::unknown_fields(document).into_iter().filter(|field| !field.refused);
-    dropped.map(|field| {
+pub(super) fn dropped(document: &Document, unknown: &[UnknownField]) -> Vec<Finding> {
+    let dropped = unknown.iter().filter(|field| !field.refused);
+    let finding = |field: &UnknownField| {
         let help = "servers drop it without a word";
         warning(document, "unknown-field", &field.path, "unknown field".to_owned(), help)
-    })
+    };
+    dropped.map(finding).collect()
 }
 
 fn schema_path(version: usize) -> String {
     format!("spec.versions[{version}].schema.openAPIV3Schema")
 }
 
-pub(super) fn lint(document: &Document, crd: &CompiledCrd) -> Vec<Finding> {
+pub(super) fn lint(document: &Document, crd: &CompiledCrd, answers: &mut Answers) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut run = HashSet::new();
     for version in crd.versions() {
         for expression in version.expressions() {
             run.insert(expression.id.path.clone());
             let is_rule = expression.id.path.ends_with(".rule");
-            let answer = if is_rule { constant(&expression) } else { None };
+            let answer = if is_rule { answers.constant(&expression) } else { None };
             findings.extend(answer.map(|answer| {
                 let (problem, help) = if answer {
                     ("cannot be false", "it refuses nothing")

@@ -59,9 +59,9 @@ pub(super) fn help_for(mistake: &LoadError, documents: &ByPlace<'_>) -> String {
 pub(super) struct ByPlace<'d>(HashMap<&'d str, Vec<&'d Document>>);
 
 impl<'d> ByPlace<'d> {
-    pub(super) fn of(documents: &'d [Document]) -> Self {
+    pub(super) fn of(documents: &[&'d Document]) -> Self {
         let mut by_file: HashMap<_, Vec<_>> = HashMap::new();
-        for document in documents {
+        for document in documents.iter().copied() {
             by_file.entry(&*document.file).or_default().push(document);
         }
         Self(by_file)

@@ -19,9 +19,11 @@
 //! | `type-check` | expressions that do not fit the types of the objects, in the words of the policy's status |
 //! | `not-type-checked` | kinds whose types are not known (a note) |
 
+mod answers;
 mod bindings;
 mod cost;
 mod definitions;
+mod examined;
 mod logic;
 mod meant;
 mod message;
@@ -38,11 +40,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use self::answers::Answers;
 pub use self::cost::{Cause, RULE_LIMIT, RuleCost, VERSION_LIMIT};
+use self::examined::Examined;
+pub use self::examined::Memory;
 use self::meant::ByPlace;
+use crate::crd::rules::{self, remembering};
 use crate::crd::{CompiledCrd, Definition};
 use crate::read::manifest::{Document, LoadError, Position};
-use crate::report::recording::Expression;
 use crate::set::PolicySet;
 use crate::set::load::LoadOptions;
 use crate::vap::{Binding, Policy, Types};
@@ -126,32 +131,28 @@ impl Severity {
 struct Compiled<'d> {
     policies: Vec<(&'d Document, Policy)>,
     bindings: Vec<(&'d Document, Binding)>,
-    definitions: Vec<(&'d Document, Arc<CompiledCrd>)>,
+    definitions: Vec<&'d Arc<CompiledCrd>>,
     /// Also those that a server would refuse: their names are known all the same.
-    named: Vec<Definition>,
+    named: Vec<&'d Definition>,
 }
 
 impl<'d> Compiled<'d> {
-    fn of(documents: &'d [Document]) -> Self {
+    fn of(documents: &[(&'d Document, &'d Examined)]) -> Self {
         let mut compiled = Self::default();
-        for document in documents {
+        for (document, examined) in documents {
             match document.value.get("kind").and_then(Value::as_str) {
                 Some("ValidatingAdmissionPolicy") => {
-                    compiled
-                        .policies
-                        .extend(Policy::compile(&document.value).ok().map(|made| (document, made)));
+                    let made = Policy::compile(&document.value).ok();
+                    compiled.policies.extend(made.map(|made| (*document, made)));
                 }
                 Some("ValidatingAdmissionPolicyBinding") => {
-                    compiled
-                        .bindings
-                        .extend(Binding::compile(&document.value).ok().map(|made| (document, made)));
+                    let made = Binding::compile(&document.value).ok();
+                    compiled.bindings.extend(made.map(|made| (*document, made)));
                 }
-                Some("CustomResourceDefinition") => {
-                    compiled.named.extend(Definition::read(&document.value));
-                    let made = CompiledCrd::compile(&document.value);
-                    compiled.definitions.extend(made.ok().map(|made| (document, Arc::new(made))));
+                _ => {
+                    compiled.named.extend(examined.definition());
+                    compiled.definitions.extend(examined.compiled());
                 }
-                _ => {}
             }
         }
         compiled
@@ -178,34 +179,70 @@ impl<'d> Compiled<'d> {
 /// assert!(report.findings.iter().any(|finding| finding.code == "unused-variable" && finding.mistake.position.line == 8));
 /// ```
 pub fn lint(documents: &[Document], options: LoadOptions, builtin: &dyn Types) -> Report {
+    remembering(&mut rules::Memory::default(), || {
+        let mut answers = Answers::default();
+        let examined: Vec<Examined> =
+            documents.iter().map(|document| Examined::of(document, &mut answers)).collect();
+        let documents: Vec<_> = documents.iter().zip(&examined).collect();
+        together(&documents, options, builtin)
+    })
+}
+
+/// The same as [`lint`], for those who ask again and again: what `memory` has of documents and of expressions that have not
+/// changed since is not found out anew. A document is known by where it lies.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use admit_policy::{Documents, LoadOptions, lint, manifest};
+///
+/// let documents = manifest::read("policy.yaml", "apiVersion: v1\nkind: Namespace\n").unwrap();
+/// let shared: Vec<_> = documents.iter().cloned().map(Arc::new).collect();
+/// let mut memory = lint::Memory::default();
+/// let again = lint::lint_again(&shared, LoadOptions::default(), &Documents::default(), &mut memory);
+/// let once = lint::lint(&documents, LoadOptions::default(), &Documents::default());
+/// assert_eq!(again.findings, once.findings);
+/// ```
+pub fn lint_again(
+    documents: &[Arc<Document>],
+    options: LoadOptions,
+    builtin: &dyn Types,
+    memory: &mut Memory,
+) -> Report {
+    let examined = memory.examine(documents);
+    let documents = documents.iter().map(|document| &**document).zip(examined.iter().map(|known| &**known));
+    let documents: Vec<_> = documents.collect();
+    memory.remembering(|| together(&documents, options, builtin))
+}
+
+/// What documents come to together, each with what it comes to by itself.
+fn together(documents: &[(&Document, &Examined)], options: LoadOptions, builtin: &dyn Types) -> Report {
     let mut report = Report::default();
-    for document in documents {
-        report.costs.extend(definitions::costs(document));
-        report.findings.extend(definitions::dropped(document));
+    for (_, examined) in documents {
+        report.costs.extend(examined.costs.iter().cloned());
+        report.findings.extend(examined.dropped.iter().cloned());
     }
-    let refusals = PolicySet::load_with(documents, options).err().unwrap_or_default();
-    let (by_rule, by_place) = (by_rule(&report.costs), ByPlace::of(documents));
-    report.findings.extend(refusals.into_iter().map(|mistake| refused(mistake, &by_rule, &by_place)));
+    let refusals = PolicySet::mistakes(documents.iter().map(|(one, known)| known.loaded(one)), options);
     let compiled = Compiled::of(documents);
+    let all: Vec<&Document> = documents.iter().map(|(document, _)| *document).collect();
+    if !refusals.is_empty() {
+        let (by_rule, by_place) = (by_rule(&report.costs), ByPlace::of(&all));
+        report.findings.extend(refusals.into_iter().map(|mistake| refused(mistake, &by_rule, &by_place)));
+    }
     for (document, policy) in &compiled.policies {
         report.findings.extend(policies::lint(document, policy));
     }
-    for (document, definition) in &compiled.definitions {
-        report.findings.extend(definitions::lint(document, definition));
+    for (_, examined) in documents {
+        report.findings.extend(examined.findings.iter().cloned());
     }
-    report.findings.extend(bindings::lint(&compiled, documents, builtin));
-    report.findings.extend(mutating::lint(documents));
+    report.findings.extend(bindings::lint(&compiled, &all, builtin));
+    report.findings.extend(mutating::lint(&all));
     report.findings.extend(types::lint(&compiled, builtin));
     report.findings.sort_by(|a, b| {
         let key = |finding: &Finding| (finding.mistake.file.clone(), finding.mistake.position);
         key(a).cmp(&key(b))
     });
     report
-}
-
-/// The answer of a condition that is the same for every object.
-fn constant(expression: &Expression<'_>) -> Option<bool> {
-    unbound::constant(expression.program).or_else(|| logic::constant(expression.text))
 }
 
 /// The costs by file and rule, as [`below_schema`] names it: of several the first.

@@ -7,16 +7,17 @@ use admit_apimachinery::pointer::text;
 use admit_apimachinery::suggest::{self, did_you_mean};
 use serde_json::Value;
 
-use super::{Finding, constant, warning};
+use super::answers::Answers;
+use super::{Finding, warning};
 use crate::read::manifest::Document;
 use crate::vap::MutatingPolicy;
 
 /// Bindings without a policy for which the names of all policies are gone through.
 const SUGGESTIONS: usize = 100;
 
-pub(super) fn lint(documents: &[Document]) -> Vec<Finding> {
+pub(super) fn lint(documents: &[&Document]) -> Vec<Finding> {
     let of =
-        |kind: &'static str| documents.iter().filter(move |document| text(&document.value, "/kind") == kind);
+        |kind: &'static str| documents.iter().copied().filter(move |one| text(&one.value, "/kind") == kind);
     let bound: HashSet<&str> = of("MutatingAdmissionPolicyBinding")
         .map(|document| text(&document.value, "/spec/policyName"))
         .collect();
@@ -73,8 +74,9 @@ fn unused(document: &Document) -> Vec<Finding> {
 fn conditions(document: &Document, policy: &MutatingPolicy) -> Vec<Finding> {
     let expressions = policy.common().expressions().into_iter();
     let conditions = expressions.filter(|expression| expression.id.path.starts_with("spec.matchConditions"));
+    let mut answers = Answers::default();
     let finding = |expression: crate::report::recording::Expression<'_>| {
-        let (problem, help) = match constant(&expression)? {
+        let (problem, help) = match answers.constant(&expression)? {
             true => ("always holds", "take it out: it excludes nothing"),
             false => ("never holds", "the policy is never evaluated"),
         };

@@ -3,7 +3,8 @@
 use admit_apimachinery::pointer::items;
 use serde_json::Value;
 
-use super::{Finding, constant, message, warning};
+use super::answers::Answers;
+use super::{Finding, message, warning};
 use crate::read::manifest::Document;
 use crate::vap::Policy;
 
@@ -58,11 +59,14 @@ fn constant_rules(document: &Document, policy: &Policy) -> Vec<Finding> {
         path.starts_with("spec.matchConditions")
             || path.starts_with("spec.validations") && path.ends_with(".expression")
     };
+    let mut answers = Answers::default();
     policy
         .expressions()
         .into_iter()
         .filter(|expression| is_rule(&expression.id.path))
-        .filter_map(|expression| finding(&expression.id.path, expression.text, constant(&expression)?))
+        .filter_map(|expression| {
+            finding(&expression.id.path, expression.text, answers.constant(&expression)?)
+        })
         .collect()
 }
 

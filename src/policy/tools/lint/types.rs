@@ -2,6 +2,7 @@
 //! write into the policy's status, and the kinds that could not be checked.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::{Compiled, Finding, Severity, meant, warning};
 use crate::matching::Rule;
@@ -29,7 +30,7 @@ impl Types for Known<'_> {
 
 pub(super) fn lint(compiled: &Compiled<'_>, builtin: &dyn Types) -> Vec<Finding> {
     let mut defined = Documents::default();
-    compiled.definitions.iter().for_each(|(_, definition)| defined.insert_crd(definition.clone()));
+    compiled.definitions.iter().for_each(|definition| defined.insert_crd(Arc::clone(definition)));
     let known = Known { defined, builtin };
     let mut findings = Vec::new();
     for (document, policy) in &compiled.policies {

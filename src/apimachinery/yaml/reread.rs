@@ -1,0 +1,368 @@
+//! Reads of a changed text that part alone which was changed, for editors: with each key a long text is nearly the same.
+//!
+//! The part is an entry of a map with all its lines, read as if it were a text of its own. What that comes to is what reading
+//! all of the text would, where the entry stays the one entry that it was: its key is the same and stands where it stood, no
+//! line of it is indented less, and nothing in the text stands for something elsewhere. Where any of that is in doubt, nothing is
+//! answered, and all of the text has to be read.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::builder::Builder;
+use super::layout::{Layout, Spot, SpotId, Step};
+use super::position::Positions;
+use super::source::parse_placed;
+use super::tree::Tree;
+use super::written::Style;
+
+/// Entries that are tried, from the innermost outwards.
+const MAX_TRIES: usize = 4;
+/// Far below what a text may have, so that what is near the bounds is counted by whoever reads all of it.
+const MAX_SPOTS: usize = 400_000;
+const MAX_DEPTH: usize = 200;
+
+/// What differs between two texts: bytes of the old one, and where what stands there now ends.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Change {
+    /// The bytes of the old text.
+    pub old: Range<usize>,
+    /// The end of what the new text has in their place.
+    pub new_end: usize,
+}
+
+impl Change {
+    /// The smallest change that makes one text of another.
+    ///
+    /// ```
+    /// use admit_apimachinery::yaml::Change;
+    ///
+    /// assert_eq!(Change::between("a: 1\n", "a: 21\n"), Change { old: 3..3, new_end: 4 });
+    /// assert_eq!(Change::between("ää", "ää"), Change { old: 4..4, new_end: 4 });
+    /// ```
+    #[must_use]
+    pub fn between(old: &str, new: &str) -> Self {
+        let start = common(old.as_bytes(), new.as_bytes(), true);
+        let (old_rest, new_rest) = (old.as_bytes().get(start..), new.as_bytes().get(start..));
+        let end = common(old_rest.unwrap_or_default(), new_rest.unwrap_or_default(), false);
+        let mut old_start = start;
+        while !old.is_char_boundary(old_start) || !new.is_char_boundary(old_start) {
+            old_start = old_start.saturating_sub(1);
+        }
+        let (mut old_end, mut new_end) = (old.len().saturating_sub(end), new.len().saturating_sub(end));
+        while !old.is_char_boundary(old_end) || !new.is_char_boundary(new_end) {
+            (old_end, new_end) = (old_end.saturating_add(1), new_end.saturating_add(1));
+        }
+        Self { old: old_start..old_end, new_end }
+    }
+
+    /// Where a byte behind the change stands now.
+    fn moved(&self, at: usize) -> usize {
+        at.saturating_sub(self.old.end).saturating_add(self.new_end)
+    }
+}
+
+/// How many bytes two texts have in common, at their start or at their end.
+fn common(old: &[u8], new: &[u8], start: bool) -> usize {
+    const PIECE: usize = 4096;
+    let (mut same, mut piece) = (0_usize, PIECE);
+    while piece > 0 {
+        match (part(old, same, piece, start), part(new, same, piece, start)) {
+            (Some(one), Some(other)) if one == other => same = same.saturating_add(piece),
+            _ => piece /= 2,
+        }
+    }
+    same
+}
+
+/// As many bytes behind the first ones, or before the last ones.
+fn part(text: &[u8], behind: usize, length: usize, start: bool) -> Option<&[u8]> {
+    if start {
+        return text.get(behind..behind.checked_add(length)?);
+    }
+    let end = text.len().checked_sub(behind)?;
+    text.get(end.checked_sub(length)?..end)
+}
+
+/// A part of a text that was read anew.
+#[derive(Clone, Debug)]
+pub struct Reread {
+    /// The document, and the steps from there to the part: keys of maps, and numbers of items.
+    pub document: SpotId,
+    /// The same of the part.
+    pub steps: Vec<String>,
+    value: Value,
+    /// As if the part were all of the text.
+    positions: Positions,
+    entry: Entry,
+    layout: Layout,
+    change: Change,
+    /// Where what stands behind the part begins.
+    following: usize,
+    /// Where the part begins, once that is known.
+    line: usize,
+    /// Lines of the part as it was, and as it is.
+    lines: (usize, usize),
+}
+
+impl Reread {
+    /// Puts what was read in the place of what the document had there; false where it had nothing.
+    pub fn put(&mut self, value: &mut Value, positions: &mut Positions) -> bool {
+        let steps: Vec<&str> = self.steps.iter().map(String::as_str).collect();
+        let place = steps.iter().try_fold(value, |value, step| match value {
+            Value::Object(fields) => fields.get_mut(*step),
+            Value::Array(items) => items.get_mut(step.parse::<usize>().ok()?),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        });
+        let Some(place) = place else { return false };
+        let Some(line) = positions.follow(&steps).map(|node| node.here().line) else { return false };
+        *place = std::mem::take(&mut self.value);
+        let mut own = std::mem::take(&mut self.positions);
+        own.shift(0, isize::try_from(line.saturating_sub(1)).unwrap_or_default());
+        self.line = line;
+        self.move_behind(positions);
+        positions.put(&steps, own)
+    }
+
+    /// Whether what stands behind the part has another line now.
+    #[must_use]
+    pub const fn moves(&self) -> bool {
+        self.lines.0 != self.lines.1
+    }
+
+    /// Moves what stands behind the part, which was [put](Self::put).
+    pub fn move_behind(&self, positions: &mut Positions) {
+        let (old, new) = self.lines;
+        let by = isize::try_from(new).unwrap_or_default().saturating_sub_unsigned(old);
+        if self.moves() {
+            positions.shift(self.line.saturating_add(old), by);
+        }
+    }
+}
+
+/// An entry with all its lines.
+#[derive(Clone, Debug)]
+struct Entry {
+    id: SpotId,
+    /// The bytes of its lines.
+    lines: Range<usize>,
+    indent: usize,
+}
+
+impl Layout {
+    /// Reads what was changed of a text that this is the layout of; none where all of the new text has to be read.
+    ///
+    /// ```
+    /// use admit_apimachinery::yaml::{Change, Layout};
+    ///
+    /// let (old, new) = ("a:\n  b: 1\n  c: 2\n", "a:\n  b: 1\n  c: 'x'\n");
+    /// let mut layout = Layout::read(old);
+    /// let reread = layout.reread(old, new, Change::between(old, new)).unwrap();
+    /// assert_eq!(reread.steps, ["a", "c"]);
+    /// layout.put(reread);
+    /// assert!(layout.ids().eq(Layout::read(new).ids()));
+    /// ```
+    #[must_use]
+    pub fn reread(&self, old: &str, new: &str, change: Change) -> Option<Reread> {
+        if self.error.is_some() || self.shares || self.spots.len() > MAX_SPOTS {
+            return None;
+        }
+        let first = |spot: &Spot| if spot.key.is_empty() { spot.value.start } else { spot.key.start };
+        let behind = self.spots.partition_point(|spot| first(spot) <= change.old.start);
+        let innermost = u32::try_from(behind.checked_sub(1)?).ok().map(SpotId);
+        let parent = |id: &SpotId| self.spot(*id)?.parent;
+        let around = std::iter::successors(innermost, parent);
+        let entries = around.filter_map(|id| self.entry(old, id)).filter(|entry| entry.holds(&change, old));
+        let half = old.len() / 2;
+        let small = entries.take_while(|entry| entry.lines.len() <= half || entry.lines.len() <= 4096);
+        let found = small.take(MAX_TRIES).find_map(|entry| {
+            let part = new.get(entry.lines.start..change.moved(entry.lines.end))?;
+            let (tree, own) = self.alone(&entry, part)?;
+            Some((entry, tree, own))
+        });
+        let (entry, tree, own) = found?;
+        let weight = self.weight.saturating_add(own.weight);
+        let near = Builder::most(new.len()) / 10;
+        if weight > Builder::most(new.len()).saturating_sub(near) {
+            return None;
+        }
+        let (document, steps) = self.steps_to(entry.id)?;
+        let Value::Object(mut fields) = tree.value else { return None };
+        let name = steps.last()?;
+        let (value, positions) = (fields.get_mut(name)?, tree.positions.child(name)?);
+        let breaks = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
+        let part = new.get(entry.lines.start..change.moved(entry.lines.end))?;
+        let lines = (breaks(old.get(entry.lines.clone())?), breaks(part));
+        let end = change.moved(entry.lines.end);
+        let indented = new.get(end..)?.bytes().take_while(|byte| *byte == b' ').count();
+        Some(Reread {
+            document,
+            value: value.take(),
+            positions: positions.clone(),
+            entry,
+            layout: Self { weight, ..own },
+            change,
+            following: end.saturating_add(indented),
+            line: 0,
+            lines,
+            steps,
+        })
+    }
+
+    /// The entry of a map that a node is, if it is written in lines of its own.
+    fn entry(&self, text: &str, id: SpotId) -> Option<Entry> {
+        let spot = self.spot(id)?;
+        let Step::Key(_) = &spot.step else { return None };
+        // Between brackets lines mean nothing.
+        let around = self.spot(spot.parent?)?;
+        if text.get(around.value.start..)?.starts_with(['{', '[', '!', '&', '?']) {
+            return None;
+        }
+        let start = line_of(text, spot.key.start);
+        let indent = spaces(text.get(start..spot.key.start)?, spot.key.start.saturating_sub(start))?;
+        let end = match self.spots.get(spot.next as usize) {
+            Some(next) if !matches!(next.step, Step::Document(_)) => {
+                let first = if next.key.is_empty() { next.value.start } else { next.key.start };
+                let line = line_of(text, first);
+                let before = text.get(line..first)?.trim_start_matches(' ');
+                if !(before.is_empty() && !next.key.is_empty() || before.starts_with("- ")) {
+                    return None;
+                }
+                line
+            }
+            _ => document_end(text, start),
+        };
+        (start < end).then_some(Entry { id, lines: start..end, indent })
+    }
+
+    /// The entry read by itself, if it is one still.
+    fn alone(&self, entry: &Entry, part: &str) -> Option<(Tree, Self)> {
+        let fits = |line: &str| {
+            let content = line.trim_start_matches(' ');
+            let is_marker = line.starts_with("---") || line.starts_with("...") || line.starts_with('%');
+            content.is_empty() || line.len().saturating_sub(content.len()) >= entry.indent && !is_marker
+        };
+        if part.contains(['\r', '\u{85}', '\u{2028}', '\u{2029}', '\u{feff}']) || !part.split('\n').all(fits)
+        {
+            return None;
+        }
+        let (trees, own) = parse_placed(part).ok()?;
+        let [tree] = <[Tree; 1]>::try_from(trees).ok()?;
+        let (root, child) = (own.spots.first()?, own.spots.get(1)?);
+        let is_same = child.key.start == entry.indent
+            && child.step == self.spot(entry.id)?.step
+            && child.parent == Some(SpotId(0))
+            && child.next == own.end()
+            && root.next == own.end();
+        // Where a value ends that is nothing, what stands behind it decides.
+        let is_open = own.spots.last().is_some_and(|last| last.value.is_empty());
+        let depth = std::iter::successors(Some(entry.id), |id| self.spot(*id)?.parent).count();
+        let is_sound = own.error.is_none()
+            && !own.shares
+            && tree.duplicates.is_empty()
+            && depth.saturating_add(own.depth()) <= MAX_DEPTH;
+        (is_same && is_sound && !is_open).then_some((tree, own))
+    }
+
+    fn depth(&self) -> usize {
+        let mut depths: Vec<usize> = Vec::with_capacity(self.spots.len());
+        for spot in &self.spots {
+            let above = spot.parent.and_then(|parent| depths.get(parent.0 as usize)).copied();
+            depths.push(above.unwrap_or_default().saturating_add(1));
+        }
+        depths.into_iter().max().unwrap_or_default()
+    }
+
+    fn steps_to(&self, id: SpotId) -> Option<(SpotId, Vec<String>)> {
+        let (mut steps, mut at) = (Vec::new(), id);
+        loop {
+            let spot = self.spot(at)?;
+            steps.push(match &spot.step {
+                Step::Key(key) => key.to_string(),
+                Step::Item(index) => index.to_string(),
+                Step::Document(_) => break,
+            });
+            at = spot.parent?;
+        }
+        steps.reverse();
+        Some((at, steps))
+    }
+
+    /// Becomes the layout of the new text.
+    pub fn put(&mut self, reread: Reread) {
+        let Reread { entry, layout: own, change, following, .. } = reread;
+        self.weight = own.weight;
+        let at = entry.id.0;
+        let Some(old_end) = self.spot(entry.id).map(|spot| spot.next) else { return };
+        let above = self.spot(entry.id).and_then(|spot| spot.parent);
+        let new_end = at.saturating_add(own.end().saturating_sub(1));
+        let renumbered =
+            |id: u32| if id < old_end { id } else { id.saturating_sub(old_end).saturating_add(new_end) };
+        let ancestors: Vec<SpotId> = std::iter::successors(above, |id| self.spot(*id)?.parent).collect();
+        for id in ancestors {
+            if let Some(spot) = self.spots.get_mut(id.0 as usize) {
+                (spot.next, spot.value.end) = (renumbered(spot.next), change.moved(spot.value.end));
+            }
+        }
+        for spot in self.spots.iter_mut().skip(old_end as usize) {
+            spot.place(|at| change.moved(at));
+            spot.next = renumbered(spot.next);
+            spot.parent = spot.parent.map(|parent| SpotId(renumbered(parent.0)));
+        }
+        let (start, length) =
+            (entry.lines.start, change.moved(entry.lines.end).saturating_sub(entry.lines.start));
+        let spots = own.spots.into_iter().skip(1).map(|mut spot| {
+            // Collections and blocks end where the next thing begins.
+            let is_last =
+                !matches!(spot.style, Some(Style::Plain | Style::SingleQuoted | Style::DoubleQuoted))
+                    && spot.value.end >= length;
+            spot.place(|at| at.saturating_add(start));
+            if is_last {
+                spot.value.end = following;
+            }
+            let numbered = |id: u32| id.saturating_add(at).saturating_sub(1);
+            spot.next = numbered(spot.next);
+            spot.parent = match spot.parent {
+                Some(SpotId(0)) => above,
+                parent => parent.map(|id| SpotId(numbered(id.0))),
+            };
+            spot
+        });
+        self.spots.splice(at as usize..old_end as usize, spots.collect::<Vec<_>>()).for_each(drop);
+    }
+}
+
+impl Spot {
+    fn place(&mut self, moved: impl Fn(usize) -> usize) {
+        // What has no key has it nowhere.
+        if self.key != (0..0) {
+            self.key = moved(self.key.start)..moved(self.key.end);
+        }
+        self.value = moved(self.value.start)..moved(self.value.end);
+    }
+}
+
+impl Entry {
+    /// Whether the change is within the lines, the end of the last of which stays.
+    fn holds(&self, change: &Change, text: &str) -> bool {
+        let last =
+            if self.lines.end == text.len() { self.lines.end } else { self.lines.end.saturating_sub(1) };
+        self.lines.start <= change.old.start && change.old.end <= last
+    }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |at| at.saturating_add(1))
+}
+
+/// How many spaces a text is, if it is nothing else.
+fn spaces(text: &str, count: usize) -> Option<usize> {
+    text.bytes().all(|byte| byte == b' ').then_some(count)
+}
+
+/// Where the document ends that a line belongs to.
+fn document_end(text: &str, start: usize) -> usize {
+    let rest = text.get(start..).unwrap_or_default();
+    let marker = ["\n---", "\n..."].iter().filter_map(|marker| rest.find(marker)).min();
+    marker.map_or(text.len(), |at| start.saturating_add(at).saturating_add(1))
+}

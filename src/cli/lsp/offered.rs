@@ -1,0 +1,42 @@
+//! What the server offers to an editor.
+
+use gen_lsp_types::{
+    CodeLensOptions, CompletionOptions, DefinitionProvider, ExecuteCommandOptions, HoverProvider,
+    InitializeResult, InlayHintProvider, PositionEncodingKind, RenameProvider, ServerCapabilities,
+    ServerInfo, TextDocumentSync, TextDocumentSyncKind, TextDocumentSyncOptions,
+};
+
+use super::answers;
+
+/// All that is answered, with columns counted in that unit.
+pub(super) fn offered(kind: PositionEncodingKind) -> InitializeResult {
+    let triggers = [".", "'", "\""].map(str::to_owned).into();
+    InitializeResult {
+        capabilities: ServerCapabilities {
+            position_encoding: Some(kind),
+            text_document_sync: Some(TextDocumentSync::Options(TextDocumentSyncOptions {
+                open_close: Some(true),
+                change: Some(TextDocumentSyncKind::Incremental),
+                ..TextDocumentSyncOptions::default()
+            })),
+            hover_provider: Some(HoverProvider::Bool(true)),
+            completion_provider: Some(CompletionOptions {
+                trigger_characters: Some(triggers),
+                ..CompletionOptions::default()
+            }),
+            definition_provider: Some(DefinitionProvider::Bool(true)),
+            rename_provider: Some(RenameProvider::Bool(true)),
+            code_lens_provider: Some(CodeLensOptions::default()),
+            execute_command_provider: Some(ExecuteCommandOptions {
+                commands: vec![answers::RUN_CASE.to_owned()],
+                ..ExecuteCommandOptions::default()
+            }),
+            inlay_hint_provider: Some(InlayHintProvider::Bool(true)),
+            ..ServerCapabilities::default()
+        },
+        server_info: Some(ServerInfo {
+            name: "admit".to_owned(),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        }),
+    }
+}

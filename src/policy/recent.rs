@@ -1,0 +1,74 @@
+//! Values by keys, within a bound: those that were asked for last are kept.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// Two halves: when the newer one is full, the older one goes.
+#[derive(Debug)]
+pub(crate) struct Recent<K, V> {
+    newer: HashMap<K, (V, usize)>,
+    older: HashMap<K, (V, usize)>,
+    /// Of the newer half.
+    weight: usize,
+    most: usize,
+}
+
+impl<K: Eq + Hash, V: Clone> Recent<K, V> {
+    /// For values of which `most` weigh what one half holds.
+    pub(crate) fn of(most: usize) -> Self {
+        Self { newer: HashMap::new(), older: HashMap::new(), weight: 0, most }
+    }
+
+    pub(crate) fn get<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        if let Some((value, _)) = self.newer.get(key) {
+            return Some(value.clone());
+        }
+        let (key, (value, weight)) = self.older.remove_entry(key)?;
+        self.put(key, value.clone(), weight);
+        Some(value)
+    }
+
+    pub(crate) fn put(&mut self, key: K, value: V, weight: usize) {
+        if self.weight.saturating_add(weight) > self.most {
+            self.older = std::mem::take(&mut self.newer);
+            self.weight = 0;
+        }
+        self.weight = self.weight.saturating_add(weight);
+        self.newer.insert(key, (value, weight));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Recent;
+
+    #[test]
+    fn what_is_asked_for_stays_and_the_rest_goes() {
+        let mut recent: Recent<u32, u32> = Recent::of(10);
+        for number in 0..1_000 {
+            recent.put(number, number, 1);
+            assert_eq!(recent.get(&0), Some(0), "asked for since");
+            assert!(recent.newer.len() + recent.older.len() <= 20);
+        }
+        assert_eq!(recent.get(&500), None);
+        assert_eq!(recent.get(&999), Some(999));
+    }
+
+    #[test]
+    fn what_is_more_than_all_may_weigh_is_kept_alone() {
+        let mut recent: Recent<&str, u32> = Recent::of(10);
+        recent.put("small", 1, 1);
+        recent.put("large", 2, 100);
+        assert_eq!((recent.get("large"), recent.get("small")), (Some(2), Some(1)));
+        recent.put("other", 3, 1);
+        assert_eq!(
+            recent.newer.len() + recent.older.len(),
+            2,
+            "the large one, which is older now, and the other"
+        );
+    }
+}
