@@ -52,7 +52,7 @@ fn request(group: &str, kind: &str, resource: &str) -> Request<'static> {
         "operation": "CREATE",
         "object": {"apiVersion": "v1", "kind": kind, "metadata": {"name": "web"}},
     });
-    Request::from_value(&request).unwrap()
+    Request::from_value(&request).expect("a request")
 }
 
 fn hook(name: &str, conditions: &[&str], failure_policy: Option<&str>) -> Value {

@@ -81,7 +81,12 @@ impl Selector {
         let env = env(features);
         let checked = env.compile(text).map_err(|error| format!("compilation failed: {error}"))?;
         let output = checked.output_type();
-        if !matches!(output, Type::Bool | Type::Any) && !(features.list_attributes && *output == Type::Dyn) {
+        let is_truth = match output {
+            Type::Bool | Type::Any => true,
+            Type::Dyn => features.list_attributes,
+            _ => false,
+        };
+        if !is_truth {
             let found = output.with_full_names();
             return Err(format!("must evaluate to bool or the unknown type, not {found}"));
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::read::decode::{Fields, FieldsError, known};
+use crate::read::decode::{Fields, FieldsError, known, wrong};
 
 const FIELDS: &[&str] = &["user", "groups", "uid", "extra", "resourceAttributes", "nonResourceAttributes"];
 const RESOURCE_FIELDS: &[&str] = &[
@@ -44,31 +44,31 @@ impl AccessReview {
 
     pub(crate) fn decode(fields: &Fields<'_>) -> Result<Self, FieldsError> {
         known(fields, FIELDS)?;
-        let mut request = json!({
-            "user": fields.string("user")?,
-            "groups": fields.strings("groups")?,
-            "uid": fields.string("uid")?,
-            "extra": {},
-        });
-        let extra = fields.object("extra")?;
-        for key in extra.keys() {
-            request["extra"][key] = extra.strings(key)?.into();
+        let of_extra = fields.object("extra")?;
+        let mut extra = Map::new();
+        for key in of_extra.keys() {
+            extra.insert(key.clone(), of_extra.strings(key)?.into());
         }
+        let mut request = Map::new();
+        request.insert("user".to_owned(), fields.string("user")?.into());
+        request.insert("groups".to_owned(), fields.strings("groups")?.into());
+        request.insert("uid".to_owned(), fields.string("uid")?.into());
+        request.insert("extra".to_owned(), extra.into());
         let resource = fields.optional_object("resourceAttributes")?;
         let path = fields.optional_object("nonResourceAttributes")?;
-        if resource.is_some() == path.is_some() {
-            let why = "must have exactly one of `resourceAttributes` and `nonResourceAttributes`";
-            return Err(crate::read::decode::wrong(fields.path(), why));
-        }
-        if let Some(resource) = resource {
-            request["resourceAttributes"] = Value::Object(of_resource(&resource)?);
-        }
-        if let Some(path) = path {
-            known(&path, &["path", "verb"])?;
-            request["nonResourceAttributes"] =
-                json!({"verb": path.string("verb")?, "path": path.string("path")?});
-        }
-        Ok(Self(request))
+        let (name, attributes) = match (resource, path) {
+            (Some(resource), None) => ("resourceAttributes", of_resource(&resource)?.into()),
+            (None, Some(path)) => {
+                known(&path, &["path", "verb"])?;
+                ("nonResourceAttributes", json!({"verb": path.string("verb")?, "path": path.string("path")?}))
+            }
+            (Some(_), Some(_)) | (None, None) => {
+                let why = "must have exactly one of `resourceAttributes` and `nonResourceAttributes`";
+                return Err(wrong(fields.path(), why));
+            }
+        };
+        request.insert(name.to_owned(), attributes);
+        Ok(Self(request.into()))
     }
 
     /// The value of the variable `request`.

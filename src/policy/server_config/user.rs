@@ -1,5 +1,6 @@
 //! The claims of a token → the user that an authenticator makes of them, or why there is none.
 
+use std::fmt;
 use std::time::SystemTime;
 
 use admit_apimachinery::go::quote::quote;
@@ -97,7 +98,7 @@ impl Authenticator {
             Mapping::Expression(expression) => {
                 let name = text_of(expression, "username", inputs)?;
                 if name.is_empty() {
-                    return Err(refused("empty username via CEL expression is not allowed".to_owned()));
+                    return Err(refused("empty username via CEL expression is not allowed"));
                 }
                 Ok(name)
             }
@@ -108,7 +109,7 @@ impl Authenticator {
                     let verified = claims::truth(inputs.raw, "email_verified")
                         .map_err(|error| refused(format!("parse 'email_verified' claim: {error}")))?;
                     if !verified {
-                        return Err(refused("email not verified".to_owned()));
+                        return Err(refused("email not verified"));
                     }
                 }
                 Ok(format!("{prefix}{username}"))
@@ -260,6 +261,6 @@ fn texts_of(expression: &Compiled, value: &Value<'_>) -> Option<Vec<String>> {
     Some(texts.into_iter().filter(|text: &String| !text.is_empty()).collect())
 }
 
-fn refused(why: String) -> NoUser {
+fn refused(why: impl fmt::Display) -> NoUser {
     NoUser::Refused(format!("oidc: {why}"))
 }

@@ -7,7 +7,10 @@ use std::os::unix::fs::symlink;
 use std::process::{Child, Command, Stdio};
 
 use admit_policy::ANSWER_FIELDS;
-use admit_policy::suite::{CASE_FIELDS, EXPECT_FIELDS, STATES_FIELDS, SUITE_FIELDS};
+use admit_policy::suite::{
+    AUTHENTICATION_FIELDS, AUTHORIZATION_FIELDS, CASE_FIELDS, DEVICES_FIELDS, EXPECT_FIELDS, STATES_FIELDS,
+    SUITE_FIELDS, WEBHOOK_FIELDS,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -96,6 +99,11 @@ fn the_schema_of_suites_has_the_fields_that_are_read() {
         ("/$defs/states/properties", STATES_FIELDS),
         ("/$defs/expectation/properties", EXPECT_FIELDS),
         ("/$defs/answer/properties", ANSWER_FIELDS),
+        ("/$defs/authentication/properties", AUTHENTICATION_FIELDS),
+        ("/$defs/authorization/properties", AUTHORIZATION_FIELDS),
+        ("/$defs/webhooks/properties", CASE_FIELDS),
+        ("/$defs/called/properties", WEBHOOK_FIELDS),
+        ("/$defs/devices/properties", DEVICES_FIELDS),
     ] {
         let described: BTreeSet<&str> =
             schema.pointer(pointer).unwrap().as_object().unwrap().keys().map(String::as_str).collect();
