@@ -7,10 +7,9 @@ use admit_apimachinery::yaml::{SpotId, Written};
 use admit_cel::{Env, Mode, Type};
 use admit_policy::crd::rules::{RuleEnv, decl_type};
 use admit_policy::manifest::Document;
+use admit_policy::server_config::configuration_env;
 use admit_policy::suite::Suite;
-use admit_policy::{
-    GroupVersionKind, Path, PolicyPart, PolicyScope, Types as _, configuration_env, schema, selector_env,
-};
+use admit_policy::{GroupVersionKind, Path, PolicyPart, PolicyScope, Types as _, schema, selector_env};
 use serde_json::Value;
 
 use crate::file::{File, Good};

@@ -122,7 +122,6 @@ pub use self::devices::{
     Device, DeviceFeatures, Devices, NoSelection, SELECTOR_LIMIT, Selected, SelectedBy, Selector,
     SelectorProblem, device_selectors, selector_cost, selector_env, selector_problem,
 };
-pub use self::server_config::configuration_env;
 
 // Subjects with a page of their own.
 pub use self::read::{json, manifest};

@@ -53,11 +53,9 @@ fn pointer(path: &str) -> String {
 }
 
 fn changed(document: &Value, id: &ExpressionId, text: &str) -> Option<Value> {
-    let name = match &id.origin {
-        Origin::Policy { name } | Origin::Mutating { name } | Origin::Definition { name, .. } => name,
-    };
     let mut document = document.clone();
-    let is_it = document["metadata"]["name"] == **name && !document["spec"]["policyName"].is_string();
+    let is_it =
+        document["metadata"]["name"] == *id.origin.name() && !document["spec"]["policyName"].is_string();
     *document.pointer_mut(&pointer(&id.path)).filter(|_| is_it)? = text.into();
     Some(document)
 }

@@ -64,7 +64,7 @@ pub(crate) fn problems(kind: &str, document: &Value) -> Vec<FieldError> {
 /// What the expression at the end of some steps, keys and numbers, may name; none where no expression stands there.
 ///
 /// ```
-/// use admit_policy::configuration_env;
+/// use admit_policy::server_config::configuration_env;
 ///
 /// let names = |kind: &str, path: &str| {
 ///     let steps: Vec<&str> = path.split('.').collect();

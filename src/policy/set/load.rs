@@ -113,7 +113,10 @@ impl PolicySet {
                 repeated.extend(twice.into_iter().map(|kind| (document, kind)));
             }
         }
-        errors.extend(static_manifests::problems(&counted));
+        // What nothing here uses was passed over, or told already.
+        let of_use: Vec<&Document> =
+            counted.iter().copied().filter(|document| builder.is_of_use(&kind_of(document))).collect();
+        errors.extend(static_manifests::problems(&of_use));
         repeated.retain(|(document, _)| !options.ignore_unknown || builder.is_of_use(&kind_of(document)));
         let mut firsts = HashMap::new();
         if !repeated.is_empty() {

@@ -229,11 +229,14 @@ impl Document {
     /// use admit_apimachinery::yaml::{Change, Layout};
     /// use admit_policy::manifest;
     ///
-    /// let (old, new) = ("kind: A\nspec:\n  size: 3\n  name: a\n", "kind: A\nspec:\n  size:\n    4\n  name: a\n");
+    /// let old = "kind: A\nspec:\n  size: 3\n  name: a\n---\nkind: B\n";
+    /// let new = "kind: A\nspec:\n  size:\n    4\n  name: a\n---\nkind: B\n";
     /// let (mut documents, layout) = manifest::read_placed("a.yaml", old).unwrap();
     /// let mut reread = layout.reread(old, new, Change::between(old, new)).unwrap();
     /// assert!(documents[0].put(&mut reread));
     /// assert_eq!((documents[0].value["spec"]["size"].as_i64(), documents[0].position("spec.name").line), (Some(4), 5));
+    /// documents[1].move_behind(&reread);
+    /// assert_eq!(documents[1].here().line, 7);
     /// ```
     pub fn put(&mut self, reread: &mut Reread) -> bool {
         // What a list is, and what its items are called, decides about documents.
