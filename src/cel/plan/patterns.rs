@@ -34,7 +34,8 @@ pub struct PatternSum {
     watched: Option<Vec<KnownPattern>>,
 }
 
-/// A pattern that was compiled, with all that decides whether it may be used in the place of compiling it once more.
+/// A pattern that was compiled, with all that decides whether it may be used in the place of compiling it once more. [`PatternSum`]
+/// has an example.
 #[derive(Clone, Debug)]
 pub struct KnownPattern {
     text: Box<str>,
