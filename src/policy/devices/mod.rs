@@ -2,6 +2,7 @@
 //!
 //! | part | decides |
 //! |---|---|
+//! | `features` | which gates are on |
 //! | `language` | what selectors may use, and what is wrong with one |
 //! | `device` | which devices a ResourceSlice has, and how expressions see one |
 //! | `select` | which devices a class or a claim selects |
@@ -10,11 +11,13 @@
 //! release.
 
 mod device;
+mod features;
 mod language;
 mod select;
 
 pub use self::device::Device;
-pub use self::language::{DeviceFeatures, Selector, SelectorProblem, selector_problem};
+pub use self::features::DeviceFeatures;
+pub use self::language::{Selector, SelectorProblem, selector_problem};
 pub use self::select::{Devices, NoSelection, Selected, SelectedBy};
 use crate::request::GroupVersionKind;
 
