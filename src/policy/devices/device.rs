@@ -8,7 +8,7 @@ use admit_cel::{Bindings, Env, EvalError, Evaluation, HostMap, List, Map, Mode, 
 use bumpalo::Bump;
 use serde_json::Value as Json;
 
-use super::language::DeviceFeatures;
+use super::features::DeviceFeatures;
 use crate::read::decode::{Fields, FieldsError, wrong};
 
 /// A device of a pool.

@@ -11,6 +11,7 @@ use admit_cel::{
 use bumpalo::Bump;
 
 use super::device::Device;
+use super::features::DeviceFeatures;
 use crate::report::options::EvalOptions;
 use crate::report::recording::{self, ExpressionId, Subject};
 
@@ -24,30 +25,6 @@ const MOST_MEMBERS: u64 = 32;
 const TEXT_LENGTH: u64 = 64;
 /// Values of one attribute that is a list.
 const MOST_VALUES: u64 = 48;
-
-/// Gates of the server that change what selectors may use.
-///
-/// ```
-/// use admit_policy::{DeviceFeatures, Selector};
-///
-/// let text = "device.attributes['gpu.example.com'].modes.includes('mig')";
-/// assert!(Selector::compile(text, DeviceFeatures::default()).is_err(), "off in this release");
-/// assert!(Selector::compile(text, DeviceFeatures { list_attributes: true, ..DeviceFeatures::default() }).is_ok());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceFeatures {
-    /// `DRAConsumableCapacity`: `device.allowMultipleAllocations`.
-    pub consumable_capacity: bool,
-    /// `DRAListTypeAttributes`: attributes that are lists, and `includes`.
-    pub list_attributes: bool,
-}
-
-impl Default for DeviceFeatures {
-    /// As of Kubernetes 1.36.
-    fn default() -> Self {
-        Self { consumable_capacity: true, list_attributes: false }
-    }
-}
 
 /// A selector, compiled as one that is to be stored.
 ///

@@ -2,6 +2,7 @@
 //!
 //! | part | decides |
 //! |---|---|
+//! | `features` | which gates are on |
 //! | `language` | what selectors may use, and what is wrong with one |
 //! | `device` | which devices a ResourceSlice has, and how expressions see one |
 //! | `selectors` | which selectors a document holds, and what a server says of them |
@@ -11,12 +12,14 @@
 //! release.
 
 mod device;
+mod features;
 mod language;
 mod select;
 mod selectors;
 
 pub use self::device::Device;
-pub use self::language::{DeviceFeatures, SELECTOR_LIMIT, Selector, SelectorProblem, selector_problem};
+pub use self::features::DeviceFeatures;
+pub use self::language::{SELECTOR_LIMIT, Selector, SelectorProblem, selector_problem};
 pub use self::select::{Devices, NoSelection, Selected, SelectedBy};
 pub(crate) use self::selectors::selector_errors;
 pub use self::selectors::{device_selectors, selector_cost, selector_env};

@@ -8,7 +8,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::device::Device;
-use super::language::{DeviceFeatures, Selector};
+use super::features::DeviceFeatures;
+use super::language::Selector;
 use crate::read::decode::{Fields, FieldsError};
 use crate::report::options::EvalOptions;
 use crate::report::recording::{Expression, ExpressionId, Origin};

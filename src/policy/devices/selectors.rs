@@ -4,7 +4,8 @@ use admit_apimachinery::field_error::FieldError;
 use admit_cel::Env;
 use serde_json::Value;
 
-use super::language::{self, DeviceFeatures, Selector, SelectorProblem};
+use super::features::DeviceFeatures;
+use super::language::{self, Selector, SelectorProblem};
 
 /// Bytes that one expression may have.
 const MOST_BYTES: usize = 10 << 10;
