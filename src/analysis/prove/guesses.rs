@@ -25,7 +25,7 @@ pub(super) struct Guesses {
 }
 
 /// Texts that functions on texts tell apart: addresses, names, numbers, times, paths.
-const USUAL: [&str; 20] = [
+const USUAL: [&str; 22] = [
     "",
     "a",
     "A",
@@ -42,6 +42,8 @@ const USUAL: [&str; 20] = [
     "::1",
     "10.0.0.0/8",
     "http://a",
+    "http://a/a?a#a",
+    "a?a",
     "1s",
     "1h",
     "2000-01-01T00:00:00Z",

@@ -122,8 +122,8 @@ impl Evaluator<'_, '_, '_> {
                 // Whole seconds are made nanoseconds first, and that may be too much already.
                 let (from, to) = (terms.floor_quotient(*b, BILLION), terms.floor_quotient(*a, BILLION));
                 let seconds = terms.sub(to, from);
-                let most = terms.int(i64::MAX.div_euclid(BILLION));
-                let least = terms.int(-i64::MAX.div_euclid(BILLION));
+                let bound = i64::MAX.div_euclid(BILLION);
+                let (most, least) = (terms.int(bound), terms.int(bound.saturating_neg()));
                 let (high, low) = (terms.lt(most, seconds), terms.lt(seconds, least));
                 (Value::Span(terms.sub(*a, *b)), Some(terms.or(&[high, low])))
             }

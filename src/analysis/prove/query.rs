@@ -297,7 +297,8 @@ impl<'a> Inquiry<'a> {
         let models: Vec<Model> = models.collect();
         let mut last = None;
         let world = &prepared.world;
-        let first = models.iter().flat_map(|model| [world.respelled(model), model.clone()]);
+        let first =
+            models.iter().flat_map(|model| world.respellings(model).into_iter().chain([model.clone()]));
         for model in first.chain(models.iter().flat_map(|model| variants(prepared, model))) {
             if last.is_some() && over() {
                 break;

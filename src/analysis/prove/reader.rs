@@ -133,22 +133,29 @@ impl Reader {
     /// The least and the greatest that is read; none of quantities.
     pub(super) fn bounds(self) -> Option<(i128, i128)> {
         let seconds = |seconds: i64| i128::from(seconds).saturating_mul(i128::from(BILLION));
-        // 0001-01-01T00:00:00Z and the second before 10000-01-01T00:00:00Z.
-        let (least, most) = (-62_135_596_800, 253_402_300_799);
+        // 0001-01-01T00:00:00Z and the second before 10000-01-01T00:00:00Z; the same with the year 0, and with the last midnight; and
+        // with offsets of less than two days.
+        const INSTANTS: (i64, i64) = (-62_135_596_800, 253_402_300_799);
+        const DATES: (i64, i64) = (-62_167_219_200, 253_402_214_400);
+        const DATE_TIMES: (i64, i64) = (-62_167_392_000, 253_402_473_599);
         let last = i128::from(BILLION).saturating_sub(1);
         match self {
             Self::Quantity => None,
-            Self::Instant => Some((seconds(least), seconds(most).saturating_add(last))),
+            Self::Instant => Some((seconds(INSTANTS.0), seconds(INSTANTS.1).saturating_add(last))),
             Self::Span | Self::SpanField => Some((i128::from(i64::MIN), i128::from(i64::MAX))),
-            Self::DateField => Some((seconds(least - 366 * 86_400), seconds(most - 86_399))),
-            // Offsets of less than two days beside.
-            Self::DateTimeField => Some((seconds(least - 366 * 86_400 - 172_800), seconds(most + 172_800))),
+            Self::DateField => Some((seconds(DATES.0), seconds(DATES.1))),
+            Self::DateTimeField => Some((seconds(DATE_TIMES.0), seconds(DATE_TIMES.1).saturating_add(last))),
         }
     }
 
     /// Whether every text that the format of a field allows is read.
     pub(super) const fn always_reads(self) -> bool {
         matches!(self, Self::DateField | Self::SpanField)
+    }
+
+    /// Whether durations are read.
+    pub(super) const fn is_span(self) -> bool {
+        matches!(self, Self::Span | Self::SpanField)
     }
 
     /// What it reads is a multiple of this.
@@ -174,7 +181,7 @@ fn quantities(value: i128, is_integer: bool) -> Vec<String> {
     let units =
         [("n", 1), ("u", 1_000), ("m", 1_000_000), ("k", 1_000 * billion), ("M", 1_000_000 * billion)];
     let binary = [("Ki", billion << 10), ("Mi", billion << 20), ("Gi", billion << 30)];
-    for (unit, size) in units.into_iter().chain([("G", billion * billion)]).chain(binary) {
+    for (unit, size) in units.into_iter().chain([("G", billion.saturating_mul(billion))]).chain(binary) {
         if magnitude.checked_rem(size) == Some(0) {
             texts.push(format!("{sign}{}{unit}", magnitude.checked_div(size).unwrap_or(0)));
         }

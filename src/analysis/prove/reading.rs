@@ -273,6 +273,25 @@ impl World<'_> {
         }
     }
 
+    /// The model with texts of which that is read which it says; and with durations rounded, since expressions and patterns may
+    /// ask for texts that say no more than milliseconds or seconds.
+    pub(super) fn respellings(&self, model: &Model) -> Vec<Model> {
+        const GRAINS: [i128; 3] = [1_000_000, 1_000_000_000, 60_000_000_000];
+        let of_spans = self.readings.read.iter().filter(|reading| reading.reader.is_span());
+        let spans: Vec<String> = of_spans.map(|reading| self.terms.name(reading.value)).collect();
+        let mut found = vec![self.respelled(model)];
+        for grain in GRAINS.iter().filter(|_| !spans.is_empty()) {
+            for up in [true, false] {
+                let mut rounded = model.clone();
+                rounded.iter_mut().filter(|(name, _)| spans.contains(name)).for_each(|(_, given)| {
+                    *given = round(given, *grain, up);
+                });
+                found.push(self.respelled(&rounded));
+            }
+        }
+        found
+    }
+
     /// The model with texts of which that is read which it says.
     pub(super) fn respelled(&self, model: &Model) -> Model {
         let mut model = model.clone();
@@ -311,4 +330,11 @@ impl World<'_> {
         }
         model
     }
+}
+
+/// A number as a multiple of another one, below it or above it.
+fn round(given: &Given, grain: i128, up: bool) -> Given {
+    let Given::Int(value) = given else { return given.clone() };
+    let below = value.div_euclid(grain).saturating_mul(grain);
+    Given::Int(if up && below != *value { below.saturating_add(grain) } else { below })
 }

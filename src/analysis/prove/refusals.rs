@@ -226,8 +226,8 @@ impl<'s> Question<'s> {
         trial: &Trial<'_>,
         over: &dyn Fn() -> bool,
     ) -> Option<Break> {
-        for model in models {
-            let request = self.request(&self.world.respelled(&model));
+        for model in models.flat_map(|model| self.world.respellings(&model)) {
+            let request = self.request(&model);
             if let Some(found) = request.and_then(|request| trial.smallest(change, request, over)) {
                 return Some(Break { place: change.place.clone(), field: change.field.clone(), found });
             }

@@ -27,7 +27,7 @@ use super::{Exit, load};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A claim holds where a solver (z3 or cvc5, on the PATH) refutes its opposite over all objects that the schema allows; where lists or \
-maps have no bound, or a greater one, it holds up to --items. Else an object is shown that breaks it, as small as one was found, which \
+maps have no bound, or a greater one, it holds up to --items, and so where texts are cut into parts. Else an object is shown that breaks it, as small as one was found, which \
 the engine judged itself. What cannot be followed is undecided, with the place in the expression: an answer that is never guessed. \
 Without a solver small objects are tried, which can refute a claim and never prove it.
 
