@@ -41,6 +41,19 @@ static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(buil
 pub struct BuiltinKinds;
 
 impl BuiltinKinds {
+    /// Whether kinds of this `GROUP/VERSION` (of the core group: `VERSION`) are served.
+    ///
+    /// ```
+    /// use admit_apiserver::BuiltinKinds;
+    ///
+    /// assert!(BuiltinKinds.has_version("apps/v1") && BuiltinKinds.has_version("v1"));
+    /// assert!(!BuiltinKinds.has_version("apps/v1beta1"));
+    /// ```
+    #[must_use]
+    pub fn has_version(self, api_version: &str) -> bool {
+        TABLE.rows().iter().any(|row| row.api_version() == api_version)
+    }
+
     /// Why a cluster knows no such kind, in the words of its clients, with what was meant where a name is near: of groups
     /// of Kubernetes itself, and of names that no other group can have. None for kinds that are served, and for groups of
     /// others.

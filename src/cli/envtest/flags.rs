@@ -80,7 +80,14 @@ impl Program {
                     let (name, value) = rest.split_at(rest.find('=').unwrap_or(rest.len()));
                     format!("--{}{value}", name.replace('_', "-")).into()
                 }
-                None => text.into(),
+                // The only short one.
+                None => match text.strip_prefix("-v") {
+                    Some(level) if level.starts_with(|first: char| first.is_ascii_digit()) => {
+                        format!("--v={level}").into()
+                    }
+                    Some(value) if value.is_empty() || value.starts_with('=') => format!("--v{value}").into(),
+                    _ => text.into(),
+                },
             },
         }
     }
@@ -116,6 +123,15 @@ impl Program {
     }
 }
 
+/// A bool as Go's programs read it.
+pub(super) fn truth(text: &str) -> Option<bool> {
+    match text {
+        "true" | "t" | "T" | "TRUE" | "True" | "1" => Some(true),
+        "false" | "f" | "F" | "FALSE" | "False" | "0" => Some(false),
+        _ => None,
+    }
+}
+
 /// How a program ends that does not begin.
 pub(super) enum Ended {
     /// All is said.
@@ -147,11 +163,7 @@ impl Given {
     /// # Errors
     /// For a value that is neither true nor false.
     pub(super) fn switch(&self, name: &str) -> Result<Option<bool>, Fault> {
-        self.parsed(name, "a bool, true or false", |text| match text {
-            "true" | "t" | "T" | "TRUE" | "True" | "1" => Some(true),
-            "false" | "f" | "F" | "FALSE" | "False" | "0" => Some(false),
-            _ => None,
-        })
+        self.parsed(name, "a bool, true or false", truth)
     }
 
     /// The last value as `read` has it.
@@ -195,6 +207,7 @@ mod tests {
         flags: &[
             Flag { name: "data-dir", value: "DIR", help: "A folder" },
             Flag { name: "allow", value: "", help: "A switch" },
+            Flag { name: "v", value: "LEVEL", help: "A number" },
         ],
         not_built: &[NotBuilt { names: &["audit-", "port"], instead: "leave it out" }],
         spelling: Spelling::Go,
@@ -220,6 +233,9 @@ mod tests {
         assert_eq!(given.all("data-dir"), ["a_b", "c,d"]);
         assert_eq!(given.list("data-dir"), ["a_b", "c", "d"]);
         assert_eq!(given.switch("allow").unwrap(), None);
+        for args in [&["-v", "4"][..], &["-v=4"], &["-v4"], &["--v=4"]] {
+            assert_eq!(self::given(&UNDERSCORES, args).last("v"), Some("4"), "{args:?}");
+        }
     }
 
     #[test]

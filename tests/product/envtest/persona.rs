@@ -42,7 +42,12 @@ fn a_flag_whose_meaning_is_not_built_stops_with_its_name() {
     let place = Place::new(&[]);
     for (program, arg, name) in [
         ("kube-apiserver", "--audit-log-path=x", "--audit-log-path is a flag"),
-        ("kube-apiserver", "--feature-gates=A=true", "--feature-gates is a flag"),
+        ("kube-apiserver", "--feature-gates=A=true", "--feature-gates: unrecognized feature gate: A"),
+        ("kube-apiserver", "--runtime-config=apps/v1beta1", "--runtime-config: apps/v1beta1 is not built"),
+        ("kube-apiserver", "--feature-gates=SidecarContainers=true", "--etcd-servers must be specified"),
+        ("kube-apiserver", "--runtime-config=api/all=true", "--etcd-servers must be specified"),
+        ("kube-apiserver", "-v=4", "--etcd-servers must be specified"),
+        ("kube-apiserver", "--profiling=true", "--profiling=true is not built"),
         ("kube-apiserver", "--allow-privileged=false", "--allow-privileged=false is not built"),
         ("kube-apiserver", "--authorization-mode=Node,RBAC", "--authorization-mode: `Node` is not built"),
         ("kube-apiserver", "--enable-admission-plugins=NodeRestriction", "plugin \"NodeRestriction\""),

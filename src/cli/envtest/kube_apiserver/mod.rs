@@ -21,6 +21,7 @@ use crate::cli::Exit;
 use crate::cli::process::{self, Fault, GRACE, Threads};
 use crate::telemetry::LogFormat;
 
+mod features;
 mod program;
 
 pub(super) fn run(program: &Path, args: &[OsString]) -> Exit {
@@ -129,6 +130,13 @@ fn check_fixed(given: &Given) -> Result<(), Fault> {
         "objects lie where this program's etcd says; leave it out",
     )?;
     given.must_be("storage-media-type", &["application/json"], "objects lie there as JSON; leave it out")?;
+    given.must_be(
+        "profiling",
+        &["false", "f", "F", "FALSE", "False", "0"],
+        "nothing is profiled; leave it out",
+    )?;
+    given.parsed("v", "a number", |text| text.parse::<i32>().ok())?;
+    features::check(given)?;
     let ports = "node ports are given from 30000-32767; leave it out";
     given.must_be("service-node-port-range", &["30000-32767"], ports)
 }

@@ -58,6 +58,17 @@ const FLAGS: &[Flag] = &[
         help: "Reach Services at their endpoints, as is always done",
     },
     Flag { name: "etcd-servers", value: "URL", help: "Where this program answers as etcd" },
+    Flag {
+        name: "feature-gates",
+        value: "GATES",
+        help: "NAME=BOOL, with commas between: may say only what Kubernetes 1.36 has anyway",
+    },
+    Flag { name: "profiling", value: "", help: "Has to be false, as nothing is profiled" },
+    Flag {
+        name: "runtime-config",
+        value: "VERSIONS",
+        help: "GROUP/VERSION=BOOL, with commas between: may say only what is so; api/all=true is all that is built",
+    },
     Flag { name: "secure-port", value: "PORT", help: "Port to listen on [default: 6443]" },
     Flag {
         name: "service-account-issuer",
@@ -94,14 +105,18 @@ const FLAGS: &[Flag] = &[
         value: "FILE",
         help: "Users by bearer token: token, name, uid and \"groups\" on each line",
     },
+    Flag { name: "v", value: "LEVEL", help: "Any number: RUST_LOG says how much is logged" },
+    Flag {
+        name: "vmodule",
+        value: "PATTERNS",
+        help: "Any: RUST_LOG says what is logged, as in admit_apiserver=debug",
+    },
 ];
 
 const NOT_BUILT: &[NotBuilt] = &[
     NotBuilt { names: &["insecure-"], instead: "kube-apiserver has not had it since 1.24; leave it out" },
     NotBuilt {
         names: &[
-            "feature-gates",
-            "runtime-config",
             "emulated-version",
             "emulation-forward-compatible",
             "min-compatibility-version",
@@ -111,11 +126,8 @@ const NOT_BUILT: &[NotBuilt] = &[
     },
     NotBuilt {
         names: &[
-            "v",
-            "vmodule",
             "log-",
             "logging-format",
-            "profiling",
             "contention-profiling",
             "debug-socket-path",
             "tracing-config-file",
@@ -215,7 +227,7 @@ mod tests {
         for flag in FLAGS {
             assert_eq!(told(&format!("--{}=1", flag.name)), "");
         }
-        for arg in ["--v=4", "--audit_policy_file=x", "--feature-gates=A=true", "--insecure-port=0"] {
+        for arg in ["--log-dir=x", "--audit_policy_file=x", "--emulated-version=1.35", "--insecure-port=0"] {
             let name = arg.split('=').next().unwrap().replace('_', "-");
             assert!(told(arg).starts_with(&format!("{name} is a flag of kube-apiserver that")), "{arg}");
         }
