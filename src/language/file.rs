@@ -24,6 +24,8 @@ pub(crate) struct File {
     pub(crate) mistakes: Vec<LoadError>,
     /// What rules are estimated to cost, as of the last time that the file was checked.
     pub(crate) costs: Vec<PlacedCost>,
+    /// What is written otherwise than it is meant, and what is meant, in the text as it is: since it was checked.
+    pub(crate) fixes: Vec<(Range<usize>, String)>,
 }
 
 /// What a text says, and where.
@@ -37,7 +39,8 @@ pub(crate) struct Good {
 
 impl File {
     pub(crate) fn new(name: &str, text: Text) -> Self {
-        let mut file = Self { text: Text::default(), good: None, mistakes: Vec::new(), costs: Vec::new() };
+        let (mistakes, costs, fixes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut file = Self { text: Text::default(), good: None, mistakes, costs, fixes };
         file.set(name, text);
         file
     }
@@ -56,6 +59,7 @@ impl File {
             }
         }
         self.text = text;
+        self.fixes.clear();
     }
 
     /// Whether the structure that is known is that of the text as it is now.

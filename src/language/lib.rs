@@ -12,6 +12,7 @@
 //! |---|---|---|
 //! | `text` | lines, columns and changes of texts | nothing of ours |
 //! | [`lint`] | what `admit lint` says of files, and of which token | text |
+//! | `fix` | what to write in the place of a mistake | text |
 //! | `file` | what is known of a file while it is broken | lint, text |
 //! | `cases` | the cases of suites, and what a run made of expressions | file |
 //! | `known` | which kinds files define, and which are built in | nothing of ours |
@@ -22,13 +23,14 @@
 //! | `hover` | what is told of what stands at a place | functions, origin, site |
 //! | `complete` | what may be written at a place | functions, origin, recover, site |
 //! | `navigate` | where a name is defined, and where it is used | file, origin, recover, site, text |
-//! | `workspace` | all files, and the answers about them | cases, complete, file, hover, known, lint, navigate, origin, site, text |
+//! | `workspace` | all files, and the answers about them | cases, complete, file, fix, hover, known, lint, navigate, origin, site, text |
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
 mod cases;
 mod complete;
 mod file;
+mod fix;
 mod functions;
 mod hover;
 mod known;
@@ -43,7 +45,7 @@ mod workspace;
 pub use self::complete::{Item, ItemKind};
 pub use self::navigate::RenameError;
 pub use self::text::{Encoding, Place, Text, Texts};
-pub use self::workspace::{Edit, Hover, Location, Mistake, Workspace};
+pub use self::workspace::{Edit, Fix, Hover, Location, Mistake, Workspace};
 
 /// The examples of the readme.
 #[cfg(doctest)]

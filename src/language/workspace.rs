@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use admit_policy::lint::{Memory, Severity};
+use admit_policy::lint::{Finding, Memory, Severity};
 use admit_policy::manifest::{Document, LoadError};
 use admit_policy::{Documents, ExpressionId, LoadOptions, Recorded, Types};
 use serde_json::Value;
@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::cases;
 use crate::complete::{Item, complete};
 use crate::file::{File, Good, is_kind};
+use crate::fix::fix;
 use crate::hover::hover;
 use crate::known::Known;
 use crate::lint::{Reading, Tokens};
@@ -118,6 +119,15 @@ pub struct Edit {
     pub text: String,
 }
 
+/// A change that mends a mistake.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Fix {
+    /// What it does.
+    pub title: String,
+    /// What is changed.
+    pub edit: Edit,
+}
+
 impl fmt::Debug for Workspace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workspace").field("files", &self.files.keys()).finish_non_exhaustive()
@@ -205,14 +215,18 @@ impl Workspace {
         };
         let report = reading.lint_again(self.options, self.builtin.as_ref(), &mut self.memory);
         let range = |mistake: &LoadError| self.places(&file.text, tokens.range(mistake));
-        let own = report.findings.into_iter().filter(|finding| *finding.mistake.file == *name);
-        let mut mistakes: Vec<Mistake> = own
+        let own = || report.findings.iter().filter(|finding| *finding.mistake.file == *name);
+        let fix = |finding: &Finding| {
+            fix(&file.text, &tokens.range(&finding.mistake), &finding.mistake.message, &finding.help)
+        };
+        let fixes = own().filter_map(fix).collect();
+        let mut mistakes: Vec<Mistake> = own()
             .map(|finding| Mistake {
                 range: range(&finding.mistake),
                 severity: finding.severity,
                 code: finding.code,
-                message: finding.mistake.message,
-                help: finding.help,
+                message: finding.mistake.message.clone(),
+                help: finding.help.clone(),
             })
             .collect();
         mistakes.extend(suites.into_iter().map(|mistake| Mistake {
@@ -224,9 +238,38 @@ impl Workspace {
         }));
         let costs = report.costs.into_iter().filter(|cost| *cost.file == *name).collect();
         if let Some(file) = self.files.get_mut(name) {
-            file.costs = costs;
+            (file.costs, file.fixes) = (costs, fixes);
         }
         mistakes
+    }
+
+    /// What the last [`check`](Self::check) of a file said that was meant, within or around a range, and how to write that; nothing
+    /// once the file was changed.
+    ///
+    /// ```
+    /// use admit_language::{Encoding, Place, Workspace};
+    /// use admit_policy::{Documents, LoadOptions};
+    ///
+    /// let policy = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {nam: a}\n";
+    /// let mut workspace = Workspace::new(Box::new(Documents::default()), LoadOptions::default(), Encoding::Utf16);
+    /// workspace.open("a.yaml", policy.to_owned());
+    /// workspace.check("a.yaml");
+    /// let at = Place { line: 2, character: 12 };
+    /// let fixes = workspace.fixes("a.yaml", at..at);
+    /// assert_eq!((&*fixes[0].title, &*fixes[0].edit.text), ("write `name` for `nam`", "name"));
+    /// ```
+    #[must_use]
+    pub fn fixes(&self, name: &str, range: Range<Place>) -> Vec<Fix> {
+        let Some(file) = self.files.get(name) else { return Vec::new() };
+        let offset = |place: Place| file.text.offset(place, self.encoding);
+        let (start, end) = (offset(range.start), offset(range.end));
+        let meets = |bytes: &Range<usize>| bytes.start <= end && start <= bytes.end;
+        let fix = |(bytes, meant): &(Range<usize>, String)| {
+            let written = file.text.as_str().get(bytes.clone()).unwrap_or_default();
+            let title = format!("write `{meant}` for `{written}`");
+            Fix { title, edit: Edit { range: self.places(&file.text, bytes.clone()), text: meant.clone() } }
+        };
+        file.fixes.iter().filter(|(bytes, _)| meets(bytes)).map(fix).collect()
     }
 
     /// Adds what other files have that the documents of one may be about.

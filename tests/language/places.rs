@@ -50,6 +50,18 @@ impl<'r> Row<'r> {
         assert_eq!(&about, expected, "{}: {found:#?}", self.row["name"]);
     }
 
+    fn fixed(&mut self) {
+        let fixes = self.workspace.fixes(FILE, self.at..self.at);
+        let Some(expected) = self.row["fixed"].as_str() else { return };
+        assert_eq!(fixes.len(), 1, "{}: {fixes:?}", self.row["name"]);
+        let edit = &fixes[0].edit;
+        self.workspace.edit(FILE, edit.range.clone(), &edit.text);
+        let line =
+            self.workspace.text(FILE).and_then(|text| text.lines().nth(edit.range.start.line as usize));
+        assert_eq!(line.map(str::trim), Some(expected), "{}", self.row["name"]);
+        assert_eq!(self.workspace.fixes(FILE, self.at..self.at), [], "it was changed since");
+    }
+
     fn hover(&self) {
         let told = self.workspace.hover(FILE, self.at);
         for part in self.texts("hover") {
@@ -93,5 +105,6 @@ fn expressions_are_known_wherever_they_stand() {
         row.hover();
         row.completes();
         row.navigates();
+        row.fixed();
     }
 }

@@ -51,7 +51,7 @@ const PROPERTIES: &str = "spec:
 ";
 
 /// The lines that have values beside them after the case was run, each with these.
-fn beside(text: &str, case: Value) -> Vec<(String, String)> {
+fn beside(text: &str, case: &Value) -> Vec<(String, String)> {
     let documents = manifest::read("a.yaml", text).expect("manifests");
     let set = PolicySet::load(&documents).expect("policies");
     let suite = json!({"apiVersion": "admit/v1", "kind": "Suite", "cases": [case]});
@@ -76,7 +76,7 @@ fn expect(found: &[(String, String)], line: &str, values: &str) {
 fn policies_with_params_show_what_came_of_these() {
     let object =
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "abc", "namespace": "default"}});
-    let found = beside(POLICY, json!({"name": "a", "object": object, "expect": {"outcome": "allow"}}));
+    let found = beside(POLICY, &json!({"name": "a", "object": object, "expect": {"outcome": "allow"}}));
     expect(
         &found,
         "expression: int(params.data.most)",
@@ -102,7 +102,7 @@ fn rules_about_changes_show_old_and_new() {
         "name": "a", "operation": "UPDATE", "object": shop(3, &["x", "y"]), "oldObject": shop(2, &["x"]),
         "expect": {"outcome": "allow"},
     });
-    let found = beside(&testing::shops(PROPERTIES), case);
+    let found = beside(&testing::shops(PROPERTIES), &case);
     expect(&found, "- rule: self >= oldSelf", "self = 3, oldSelf = 2, self >= oldSelf = true");
     expect(&found, "self.names.size() >=", "self.names.size() = 2");
     expect(

@@ -135,6 +135,7 @@ fn the_protocol_is_spoken_from_begin_to_end() {
         "hoverProvider": true,
         "definitionProvider": true,
         "renameProvider": true,
+        "codeActionProvider": true,
         "codeLensProvider": {},
         "executeCommandProvider": {"commands": ["admit.runCase"]},
         "inlayHintProvider": true,
@@ -150,8 +151,14 @@ fn the_protocol_is_spoken_from_begin_to_end() {
     for (code, severity, at) in &expected {
         assert!(told.contains(&(&json!(code), &json!(severity), at)), "{code}: {told:#?}");
     }
+    let asked =
+        json!({"textDocument": {"uri": uri}, "range": range(12, 24, 24), "context": {"diagnostics": []}});
+    let actions = client.ask("textDocument/codeAction", asked.clone()).unwrap();
+    let edits = json!({"changes": {uri: [{"range": range(12, 22, 25), "newText": "name"}]}});
+    assert_eq!(actions, json!([{"title": "write `name` for `nam`", "kind": "quickfix", "edit": edits}]));
     client.change(uri, 2, &json!([{"range": range(12, 25, 25), "text": "e"}]));
     let found = client.diagnostics(uri, 2);
+    assert_eq!(client.ask("textDocument/codeAction", asked), Ok(json!([])));
     assert!(found.iter().all(|found| found["code"] != "type-check"), "{found:#?}");
 
     let told = client.ask("textDocument/hover", at(uri, 12, 24)).unwrap();

@@ -13,6 +13,7 @@
 
 mod ahead;
 mod builder;
+mod change;
 mod events;
 mod layout;
 mod map;
@@ -25,9 +26,10 @@ mod write;
 mod written;
 
 pub use self::ahead::ListOf;
+pub use self::change::Change;
 pub use self::layout::{Layout, Spot, SpotId, Step};
 pub use self::position::{Position, Positions};
-pub use self::reread::{Change, Reread};
+pub use self::reread::Reread;
 pub use self::source::{Piece, parse, parse_placed, parse_values, pieces};
 pub use self::tree::{Duplicate, Tree, YamlError};
 pub use self::write::{write, write_sorted};

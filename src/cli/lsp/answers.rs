@@ -1,12 +1,10 @@
 //! What each request is answered.
 
-use std::collections::HashMap;
-
 use admit_language::Workspace;
 use gen_lsp_types::{
-    CodeLens, CodeLensParams, Command, CompletionList, CompletionParams, Contents, DefinitionParams, Hover,
-    HoverParams, InlayHint, InlayHintParams, Label, Location, RenameParams, TextDocumentPositionParams,
-    TextEdit, Uri, WorkspaceEdit,
+    CodeActionParams, CodeLens, CodeLensParams, Command, CompletionList, CompletionParams, Contents,
+    DefinitionParams, Hover, HoverParams, InlayHint, InlayHintParams, Label, Location, RenameParams,
+    TextDocumentPositionParams, Uri,
 };
 use lsp_server::{ErrorCode, Request, Response};
 use serde::Serialize;
@@ -53,6 +51,12 @@ pub(super) fn answer(
         "textDocument/rename" => {
             read(params).and_then(|params: RenameParams| rename(workspace, &params, key))
         }
+        "textDocument/codeAction" => read(params).and_then(|params: CodeActionParams| {
+            let uri = &params.text_document.uri;
+            let asked = protocol::place(params.range.start)..protocol::place(params.range.end);
+            let fixes = workspace.fixes(&key(uri), asked).into_iter();
+            value(fixes.map(|fix| protocol::action(fix, uri.clone())).collect::<Vec<_>>())
+        }),
         "textDocument/codeLens" => read(params).and_then(|params: CodeLensParams| {
             let uri = &params.text_document.uri;
             let cases = workspace.cases(&key(uri)).into_iter();
@@ -99,13 +103,7 @@ fn rename(
     let (file, place) = asked(&params.text_document_position_params, key);
     let edits = workspace.rename(&file, place, &params.new_name);
     let edits = edits.map_err(|error| Refused(ErrorCode::RequestFailed, error.to_string()))?;
-    let edits =
-        edits.into_iter().map(|edit| TextEdit { range: protocol::range(&edit.range), new_text: edit.text });
-    let uri = params.text_document_position_params.text_document.uri.clone();
-    value(WorkspaceEdit {
-        changes: Some(HashMap::from([(uri, edits.collect())])),
-        ..WorkspaceEdit::default()
-    })
+    value(protocol::edits(params.text_document_position_params.text_document.uri.clone(), edits))
 }
 
 fn asked(at: &TextDocumentPositionParams, key: &dyn Fn(&Uri) -> String) -> (String, admit_language::Place) {

@@ -40,8 +40,9 @@ pub struct LspOptions {
 Speaks the Language Server Protocol over standard input and output; an editor starts it (editors/ has configurations for VS Code, \
 Neovim and Helix). Of files it tells what `admit lint` tells, where it stands, and what is wrong with suites; of expressions the \
 types, the documentation with the first Kubernetes release, and what a rule is estimated to cost and why. It completes fields, \
-functions, names and values, also while the text is broken, finds definitions, and renames variables of policies. Each case of a \
-suite can be run as it is saved; the values of expressions are then shown beside their lines.
+functions, names and values, also while the text is broken, finds definitions, renames variables of policies, \
+and writes the name that was meant where a mistake suggests one. Each case of a suite can be run as it is saved; the values of \
+expressions are then shown beside their lines.
 
 Policies and definitions in the folders that the editor has open are known: up to 2,000 files, or 64 MiB of them; the editor is \
 told where there are more. A document of more than 16 MiB is not looked at, which is told, too.

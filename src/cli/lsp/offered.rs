@@ -1,9 +1,9 @@
 //! What the server offers to an editor.
 
 use gen_lsp_types::{
-    CodeLensOptions, CompletionOptions, DefinitionProvider, ExecuteCommandOptions, HoverProvider,
-    InitializeResult, InlayHintProvider, PositionEncodingKind, RenameProvider, ServerCapabilities,
-    ServerInfo, TextDocumentSync, TextDocumentSyncKind, TextDocumentSyncOptions,
+    CodeActionProvider, CodeLensOptions, CompletionOptions, DefinitionProvider, ExecuteCommandOptions,
+    HoverProvider, InitializeResult, InlayHintProvider, PositionEncodingKind, RenameProvider,
+    ServerCapabilities, ServerInfo, TextDocumentSync, TextDocumentSyncKind, TextDocumentSyncOptions,
 };
 
 use super::answers;
@@ -26,6 +26,7 @@ pub(super) fn offered(kind: PositionEncodingKind) -> InitializeResult {
             }),
             definition_provider: Some(DefinitionProvider::Bool(true)),
             rename_provider: Some(RenameProvider::Bool(true)),
+            code_action_provider: Some(CodeActionProvider::Bool(true)),
             code_lens_provider: Some(CodeLensOptions::default()),
             execute_command_provider: Some(ExecuteCommandOptions {
                 commands: vec![answers::RUN_CASE.to_owned()],

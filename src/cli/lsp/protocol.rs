@@ -1,15 +1,16 @@
 //! Places, names of files and answers as the protocol has them.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use admit_language::{Item, ItemKind, Mistake, Place};
+use admit_language::{Edit, Fix, Item, ItemKind, Mistake, Place};
 use admit_policy::lint::Severity;
 use gen_lsp_types::{
-    Code, CompletionItem, CompletionItemKind, CompletionItemTextEdit, Diagnostic, DiagnosticSeverity,
-    Documentation, MarkupContent, MarkupKind, Message, MessageType, Position, Range as ProtocolRange,
-    ShowMessageParams, TextDocumentContentChangeEvent, TextEdit, Uri,
+    Code, CodeAction, CodeActionKind, CompletionItem, CompletionItemKind, CompletionItemTextEdit, Diagnostic,
+    DiagnosticSeverity, Documentation, MarkupContent, MarkupKind, Message, MessageType, Position,
+    Range as ProtocolRange, ShowMessageParams, TextDocumentContentChangeEvent, TextEdit, Uri, WorkspaceEdit,
 };
 use lsp_server::Notification;
 
@@ -52,6 +53,22 @@ pub(super) fn of_document(message: String) -> Diagnostic {
         source: Some(SOURCE.to_owned()),
         message: Message::String(message),
         ..Diagnostic::default()
+    }
+}
+
+/// Changes of one document.
+pub(super) fn edits(uri: Uri, edits: Vec<Edit>) -> WorkspaceEdit {
+    let edits = edits.into_iter().map(|edit| TextEdit { range: range(&edit.range), new_text: edit.text });
+    WorkspaceEdit { changes: Some(HashMap::from([(uri, edits.collect())])), ..WorkspaceEdit::default() }
+}
+
+/// A change that mends a mistake of a document.
+pub(super) fn action(fix: Fix, uri: Uri) -> CodeAction {
+    CodeAction {
+        title: fix.title,
+        kind: Some(CodeActionKind::QuickFix),
+        edit: Some(edits(uri, vec![fix.edit])),
+        ..CodeAction::default()
     }
 }
 

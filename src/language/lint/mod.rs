@@ -144,7 +144,7 @@ impl Reading {
         also: impl FnOnce(&[Arc<Document>], &mut Report),
     ) -> Linted {
         let (mut report, silenced, texts) = self.told(|documents| {
-            let mut report = lint::lint_again(documents, options, builtin, &mut Memory::default());
+            let mut report = lint::lint(documents, options, builtin);
             also(documents, &mut report);
             report
         });

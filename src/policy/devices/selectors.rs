@@ -102,3 +102,38 @@ pub(crate) fn selector_errors(document: &Value) -> Vec<FieldError> {
     };
     device_selectors(document).into_iter().filter_map(error).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_are_found_wherever_requests_have_them() {
+        let selectors = |text: &str| serde_json::json!([{"cel": {"expression": text}}]);
+        let spec = serde_json::json!({"devices": {"requests": [
+            {"name": "a", "selectors": selectors("device.drivr == 'a'")},
+            {"name": "b", "exactly": {"selectors": selectors("true")}},
+            {"name": "c", "firstAvailable": [{"name": "d", "selectors": selectors(&"x".repeat(MOST_BYTES + 1))}]},
+        ]}});
+        let api_version = "resource.k8s.io/v1";
+        let claim = serde_json::json!({"apiVersion": api_version, "kind": "ResourceClaim", "spec": spec});
+        let template = serde_json::json!({
+            "apiVersion": api_version, "kind": "ResourceClaimTemplate", "spec": {"spec": spec},
+        });
+        for (document, at) in [(&claim, "spec"), (&template, "spec.spec")] {
+            let places: Vec<String> =
+                device_selectors(document).into_iter().map(|(place, _)| place).collect();
+            let expected = ["[0]", "[1].exactly", "[2].firstAvailable[0]"]
+                .map(|request| format!("{at}.devices.requests{request}.selectors[0].cel.expression"));
+            assert_eq!(places, expected);
+            let errors: Vec<String> =
+                selector_errors(document).into_iter().map(|error| error.to_string()).collect();
+            assert!(errors[0].contains("undefined field 'drivr'"), "{errors:?}");
+            assert!(errors[1].ends_with("Too long: may not be more than 10240 bytes"), "{errors:?}");
+            assert_eq!(errors.len(), 2);
+        }
+        let other =
+            serde_json::json!({"apiVersion": "example.com/v1", "kind": "ResourceClaim", "spec": spec});
+        assert!(device_selectors(&other).is_empty());
+    }
+}

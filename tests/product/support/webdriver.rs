@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use super::https::Client;
-use crate::suites::browser;
+use crate::suites::page::browser;
 
 /// Milliseconds that a condition may take on a busy machine before the test gives up. A bound, not an expectation.
 const PATIENCE: u64 = 60_000;

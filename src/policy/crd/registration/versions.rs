@@ -21,7 +21,7 @@ use crate::schema::{Schema, SchemaType, Unsupported};
 /// What all versions have alike; the API server moves it to the top of the definition.
 fn hoisted(versions: &[Version]) -> Hoisted {
     let all = |same: &dyn Fn(&Version, &Version) -> bool| {
-        versions.first().is_some_and(|first| versions.iter().all(|version| same(first, version)))
+        versions.split_first().is_some_and(|(first, rest)| rest.iter().all(|version| same(first, version)))
     };
     Hoisted {
         schema: all(&|a, b| a.schema == b.schema),

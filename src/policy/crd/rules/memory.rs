@@ -15,7 +15,7 @@ use super::problem::ExpressionProblem;
 use crate::recent::Recent;
 
 /// Bytes of half of what is remembered of expressions, by a guess, and of patterns.
-const MAX_EXPRESSIONS: usize = 24 << 20;
+const MAX_EXPRESSIONS: usize = 48 << 20;
 const MAX_PATTERNS: usize = 4 << 20;
 /// What an expression takes beside its text, for each byte of it, and for each node of the type of `self`.
 const PER_EXPRESSION: usize = 1_000;

@@ -226,16 +226,16 @@ impl Document {
     /// read.
     ///
     /// ```
-    /// use admit_apimachinery::yaml::{Change, Layout};
+    /// use admit_apimachinery::yaml::Change;
     /// use admit_policy::manifest;
     ///
     /// let old = "kind: A\nspec:\n  size: 3\n  name: a\n---\nkind: B\n";
-    /// let new = "kind: A\nspec:\n  size:\n    4\n  name: a\n---\nkind: B\n";
+    /// let new = old.replace("size: 3", "size:\n    4");
     /// let (mut documents, layout) = manifest::read_placed("a.yaml", old).unwrap();
-    /// let mut reread = layout.reread(old, new, Change::between(old, new)).unwrap();
-    /// assert!(documents[0].put(&mut reread));
-    /// assert_eq!((documents[0].value["spec"]["size"].as_i64(), documents[0].position("spec.name").line), (Some(4), 5));
+    /// let mut reread = layout.reread(old, &new, Change::between(old, &new)).unwrap();
+    /// assert!(documents[0].put(&mut reread) && reread.moves());
     /// documents[1].move_behind(&reread);
+    /// assert_eq!((documents[0].value["spec"]["size"].as_i64(), documents[0].position("spec.name").line), (Some(4), 5));
     /// assert_eq!(documents[1].here().line, 7);
     /// ```
     pub fn put(&mut self, reread: &mut Reread) -> bool {
@@ -245,7 +245,7 @@ impl Document {
         !is_of_list && reread.put(&mut self.value, &mut self.positions)
     }
 
-    /// Moves a document behind one of which a part was [read anew](Self::put).
+    /// Moves a document behind one of which a part was [read anew](Self::put), which has an example.
     pub fn move_behind(&mut self, reread: &Reread) {
         reread.move_behind(&mut self.positions);
     }

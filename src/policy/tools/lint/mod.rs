@@ -35,6 +35,7 @@ mod types;
 mod unbound;
 mod values;
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -178,14 +179,15 @@ impl<'d> Compiled<'d> {
 /// let report = lint::lint(&documents, LoadOptions::default(), &Documents::default());
 /// assert!(report.findings.iter().any(|finding| finding.code == "unused-variable" && finding.mistake.position.line == 8));
 /// ```
-pub fn lint(documents: &[Document], options: LoadOptions, builtin: &dyn Types) -> Report {
-    remembering(&mut rules::Memory::default(), || {
-        let mut answers = Answers::default();
-        let examined: Vec<Examined> =
-            documents.iter().map(|document| Examined::of(document, &mut answers)).collect();
-        let documents: Vec<_> = documents.iter().zip(&examined).collect();
-        together(&documents, options, builtin)
-    })
+pub fn lint<D: Borrow<Document>>(documents: &[D], options: LoadOptions, builtin: &dyn Types) -> Report {
+    let mut answers = Answers::default();
+    // What is remembered of a document helps with that one: of many it would be much, and of no use.
+    let one = |document: &D| {
+        remembering(&mut rules::Memory::default(), || Examined::of(document.borrow(), &mut answers))
+    };
+    let examined: Vec<Examined> = documents.iter().map(one).collect();
+    let documents: Vec<_> = documents.iter().map(Borrow::borrow).zip(&examined).collect();
+    together(&documents, options, builtin)
 }
 
 /// The same as [`lint`], for those who ask again and again: what `memory` has of documents and of expressions that have not

@@ -1,0 +1,57 @@
+//! What a mistake says that was meant, as a change of the text.
+
+use std::ops::Range;
+
+use crate::text::Text;
+
+/// What stands before the name that is meant, in a mistake or its help.
+const MEANT: &str = "did you mean `";
+/// What a compiler says before a name that it does not know.
+const UNKNOWN: [&str; 2] = ["undeclared reference to '", "undefined field '"];
+
+/// The bytes of a name that is not the one that is meant, and that one. `range` is what the mistake is about.
+pub(crate) fn fix(
+    text: &Text,
+    range: &Range<usize>,
+    message: &str,
+    help: &str,
+) -> Option<(Range<usize>, String)> {
+    let meant = [help, message].into_iter().find_map(|told| between(told, MEANT, '`'))?;
+    let written = text.as_str().get(range.clone()).unwrap_or_default();
+    let named = UNKNOWN.iter().find_map(|before| between(message, before, '\''));
+    let wrong = named.or_else(|| between(message, "`", '`').filter(|name| *name != meant)).unwrap_or(written);
+    let end = text.end_of(text.position(range.start).line);
+    let line = text.as_str().get(range.start..end)?;
+    let at = whole(line, wrong)?;
+    let start = range.start.saturating_add(at);
+    Some((start..start.saturating_add(wrong.len()), meant.to_owned()))
+}
+
+fn between<'t>(text: &'t str, before: &str, behind: char) -> Option<&'t str> {
+    let (_, rest) = text.split_once(before)?;
+    rest.split_once(behind).map(|(name, _)| name)
+}
+
+/// Where a name stands in a line as a word of its own.
+fn whole(line: &str, name: &str) -> Option<usize> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let mut found = line.match_indices(name).map(|(at, _)| at);
+    found.find(|at| {
+        let (before, behind) = (line.get(..*at), line.get(at.saturating_add(name.len())..));
+        !name.is_empty()
+            && before.is_some_and(|before| !before.ends_with(is_name))
+            && behind.is_some_and(|behind| !behind.starts_with(is_name))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole;
+
+    #[test]
+    fn names_are_whole_words() {
+        assert_eq!(whole("objects.object", "object"), Some(8));
+        assert_eq!(whole("objects", "object"), None);
+        assert_eq!(whole("a", ""), None);
+    }
+}
