@@ -324,6 +324,10 @@ impl<'a> Inquiry<'a> {
             let what = format!("what the schema demands and is not followed: {}", left_out.join(", "));
             return Ok(Verdict::Undecided(vec![undecided(what)]));
         }
+        // What the solver printed until its time was over may be half of a model.
+        if over() {
+            return Ok(Verdict::Undecided(vec![undecided(SolverError::TimedOut.to_string())]));
+        }
         Err(Unconfirmed { object: last.map_or(Json::Null, |(object, _)| object) })
     }
 
