@@ -45,9 +45,14 @@ fn of_folder(documents: &[&Document]) -> Vec<LoadError> {
     let mut errors = Vec::new();
     let mut policies = HashSet::new();
     for (document, plugin) in &read {
-        if *plugin != Some(*first) {
-            errors.push(unsupported(document, *plugin));
-            continue;
+        match plugin {
+            Some(plugin) if plugin == first => {}
+            Some(_) => {
+                errors.push(unsupported(document));
+                continue;
+            }
+            // Objects of other kinds are told as such that no policy uses.
+            None => continue,
         }
         if let Some(error) = restricted(document) {
             errors.push(error);
@@ -97,21 +102,14 @@ fn plugin_of(document: &Document) -> Option<Plugin> {
     }
 }
 
-/// Nothing else is read from a plugin's folder.
-fn unsupported(document: &Document, plugin: Option<Plugin>) -> LoadError {
-    let (version, kind) = (text(document, "/apiVersion"), kind(document));
-    let why = match plugin {
-        Some(_) => format!("unsupported resource type *v1.{kind}"),
-        None => format!("no kind {} is registered for version {}", quote(kind), quote(version)),
-    };
-    at(
-        document,
-        "kind",
-        format!(
-            "error loading {}: {why}: a folder of static manifests holds those of one plugin",
-            document.file
-        ),
-    )
+/// Nothing of another plugin is read from a plugin's folder.
+fn unsupported(document: &Document) -> LoadError {
+    let why = format!(
+        "error loading {}: unsupported resource type *v1.{}: a folder of static manifests holds those of one plugin",
+        document.file,
+        kind(document)
+    );
+    at(document, "kind", why)
 }
 
 /// The first that is wrong with a manifest.
