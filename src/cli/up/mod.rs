@@ -32,7 +32,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use self::audit::AuditArgs;
 use self::deciding::start_admission;
 use self::files::Files;
-use self::page::PageArgs;
+use self::page::{Page, PageArgs};
 use self::plugins::PluginArgs;
 use super::Exit;
 use super::controller_selection::{self, ControllerArgs, Told};
@@ -44,12 +44,10 @@ use super::generate::webhook::Endpoint;
 use super::localnode_flags::{self as jobs, Ground, LocalNodeArgs};
 use super::must_gather::args::MustGatherArgs;
 use super::observability_flags::ObservabilityArgs;
-use super::play::Live;
 use super::process::{self, Fault, GRACE, Threads};
 use super::sources::{self, InUse};
 use super::value_parsers::address;
 use super::{conversion, following, kubeconfig, register, state, token_key};
-use crate::admission::Decisions;
 use crate::admission::tls::{Authority, write_private};
 use crate::controllers::datagather;
 use crate::controllers::kit::manager::Manager;
@@ -165,9 +163,7 @@ impl UpArgs {
         let pods = jobs::folder(&self.state_dir)?;
         let store = state::store(&self.state_dir)?;
         state::tell(&notes);
-        let api = process::listen(self.listen, "--listen")?;
-        let webhook = process::listen(self.admission_listen, "--admission-listen")?;
-        let page = self.page.listen()?;
+        let (api, webhook, page) = self.listeners()?;
         let addresses = Addresses { api: local(&api)?, webhook: local(&webhook)? };
 
         let server = server
@@ -188,9 +184,7 @@ impl UpArgs {
         let serving = CancellationToken::new();
         let controlling = Arc::new(serving.clone().drop_guard());
         start_api_server(&mut parts, &server, api, &authority, &serving)?;
-        let decisions = Decisions::default();
-        let watched = page.as_ref().map(|_| decisions.clone());
-        let deciding = (policies.clone(), Arc::clone(&metrics), watched);
+        let deciding = (policies.clone(), Arc::clone(&metrics), page.as_ref().map(Page::decisions));
         let cluster = start_admission(&mut parts, &server, deciding, webhook, &authority, &serving)?;
         let started = async {
             let endpoint = addresses.webhook(&authority);
@@ -213,10 +207,7 @@ impl UpArgs {
             if let Some(demo) = demo {
                 demo.start(&mut parts, actors(&server), &shutdown, controlling.clone());
             }
-            if let Some(page) = page {
-                let live = Live::new(decisions, client(&server, Identity::admin()), Observed::of(&manager));
-                page.start(&mut parts, live, &serving);
-            }
+            page::start(page, &mut parts, (&server, &manager), &serving);
             start_controllers(&mut parts, &server, manager, &shutdown, controlling);
             tell(definitions.len(), &set, addresses);
             self.announce(addresses.api, &authority)
@@ -228,6 +219,13 @@ impl UpArgs {
         let ended = parts.join().await.map_err(Fault::internal);
         log.iter().for_each(AuditLog::settle);
         started.and(ended)
+    }
+
+    /// Where the API server, the webhook and, if it was asked for, the page are to be reached.
+    fn listeners(&self) -> Result<(TcpListener, TcpListener, Option<Page>), Fault> {
+        let api = process::listen(self.listen, "--listen")?;
+        let webhook = process::listen(self.admission_listen, "--admission-listen")?;
+        Ok((api, webhook, self.page.listen()?))
     }
 
     /// What the flags tell the controllers.

@@ -3,12 +3,16 @@
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 
+use admit_apiserver::{Identity, Server};
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::admission::Decisions;
 use crate::cli::play::{self, Live};
 use crate::cli::process::{self, Fault};
+use crate::controllers::kit::manager::Manager;
+use crate::controllers::kit::observe::Observed;
 use crate::controllers::kit::tasks::Supervisor;
 
 /// What was typed about the page.
@@ -25,6 +29,7 @@ pub(super) struct PageArgs {
 pub(super) struct Page {
     listener: TcpListener,
     address: SocketAddr,
+    decisions: Decisions,
 }
 
 impl PageArgs {
@@ -34,17 +39,28 @@ impl PageArgs {
         let Some(port) = self.page else { return Ok(None) };
         let listener = process::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), "--page=PORT")?;
         let address = super::local(&listener)?;
-        Ok(Some(Page { listener, address }))
+        Ok(Some(Page { listener, address, decisions: Decisions::default() }))
     }
 }
 
 impl Page {
-    /// Serves it until `stop`, and says where.
-    pub(super) fn start(self, parts: &mut Supervisor<Fault>, live: Live, stop: &CancellationToken) {
-        let Self { listener, address } = self;
-        parts.part("page", play::serve(listener, Some(live), play::TIME, stop.clone()));
-        tracing::info!(%address, "page");
-        // Whoever closed standard output does not want the hint.
-        let _ = writeln!(io::stdout(), "# a page that shows what happens: http://{address}/");
+    /// Where decisions are to be noted.
+    pub(super) fn decisions(&self) -> Decisions {
+        self.decisions.clone()
     }
+}
+
+/// Serves the page, if there is to be one, until `stop`, and says where.
+pub(super) fn start(
+    page: Option<Page>,
+    parts: &mut Supervisor<Fault>,
+    (server, manager): (&Server, &Manager),
+    stop: &CancellationToken,
+) {
+    let Some(Page { listener, address, decisions }) = page else { return };
+    let live = Live::new(decisions, super::client(server, Identity::admin()), Observed::of(manager));
+    parts.part("page", play::serve(listener, Some(live), play::TIME, stop.clone()));
+    tracing::info!(%address, "page");
+    // Whoever closed standard output does not want the hint.
+    let _ = writeln!(io::stdout(), "# a page that shows what happens: http://{address}/");
 }

@@ -1,4 +1,7 @@
 //! A Chromium that a test drives as its user would, by the protocol of WebDriver. The driver and the browser end with the value.
+//!
+//! A few commands of that protocol are JSON over the HTTP client that is here. Crates that speak all of it, `fantoccini` among them,
+//! stand on `webdriver`, whose MPL-2.0 is none of the licences of `deny.toml`, and on a second version of a dozen packages.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,7 +21,7 @@ pub(crate) struct Browser {
     client: Client,
     /// `/session/ID`.
     session: String,
-    _profile: tempfile::TempDir,
+    profile: tempfile::TempDir,
 }
 
 impl Browser {
@@ -35,20 +38,21 @@ impl Browser {
             return None;
         };
         let lines = BufReader::new(driver.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let port = lines.filter_map(|line| {
+        let mut ports = lines.filter_map(|line| {
             let (_, port) = line.split_once("started successfully on port ")?;
             port.trim_end_matches('.').parse().ok()
         });
-        let port: u16 = { port }.next().expect("chromedriver says on which port it listens");
+        // It says so before it listens for anything.
+        let port: u16 = ports.next().unwrap();
         let client = Client::plain(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await.unwrap();
         let profile = tempfile::tempdir().unwrap();
-        let mut browser_of = Self { driver, client, session: String::new(), _profile: profile };
-        browser_of.open(&which(browser)).await;
-        Some(browser_of)
+        let mut started = Self { driver, client, session: String::new(), profile };
+        started.open(&which(browser)).await;
+        Some(started)
     }
 
     async fn open(&mut self, browser: &str) {
-        let profile = format!("--user-data-dir={}", self._profile.path().display());
+        let profile = format!("--user-data-dir={}", self.profile.path().display());
         let args =
             ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", &profile];
         let made = self

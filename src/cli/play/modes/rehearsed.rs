@@ -193,7 +193,8 @@ fn expressions(set: &PolicySet) -> Vec<admit_policy::Expression<'_>> {
 }
 
 fn changed(before: &Value, after: &Value) -> Changed {
-    let (before, object) = (yaml::write(before), yaml::write(after));
+    // In one order, so that only what was changed differs.
+    let (before, object) = (yaml::write_sorted(before), yaml::write_sorted(after));
     Changed { difference: diff::lines(&before, &object), object }
 }
 
