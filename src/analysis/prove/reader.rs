@@ -108,7 +108,7 @@ impl Reader {
             // An exponent with a fraction is in the pattern that generators write.
             Self::Quantity => &["x", "", "1e1.5", "1E+1.5", "1.1.1", "a1"],
             Self::Instant => &["x", "", "2000-13-01T00:00:00Z", "2000-01-01"],
-            Self::Span => &["x", "", "1", "1x", "9999999999999h", "1S"],
+            Self::Span => &["x", "", "1", "1x", "1S", "99999999999999s", "9999999999999h"],
             Self::DateField | Self::SpanField => &[],
         }
     }
