@@ -17,7 +17,7 @@ use super::{Undecided, undecided};
 /// Texts that are read in one question: each is compared with each.
 const MOST_READINGS: usize = 200;
 /// Ways to write a text that are tried.
-const SPELLINGS: usize = 7;
+const SPELLINGS: usize = 11;
 /// Constants that are told to the solver as the engine reads them.
 const MOST_FACTS: usize = 4_000;
 
