@@ -146,11 +146,14 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                     value => this.no_overload(value),
                 })
             }
-            _ => self
-                .text_call(function, all)
-                .or_else(|| self.measure_call(function, all))
-                .unwrap_or_else(|| Err(undecided(format!("the function `{function}`")))),
+            _ => self.other_call(function, all),
         }
+    }
+
+    fn other_call(&mut self, function: &str, all: &[ExprId]) -> Result<Outcome, Undecided> {
+        self.text_call(function, all)
+            .or_else(|| self.measure_call(function, all))
+            .unwrap_or_else(|| Err(undecided(format!("the function `{function}`"))))
     }
 
     /// A value that no overload takes; or one of which that is not known.

@@ -100,7 +100,7 @@ impl Reader {
         })
     }
 
-    /// Texts of which nothing is read, of several forms.
+    /// Texts of which nothing is read, of several forms; and some that are, for expressions that ask for their form before.
     pub(super) const fn unreadable(self) -> &'static [&'static str] {
         match self {
             // One that the format allows, too.
@@ -108,7 +108,19 @@ impl Reader {
             // An exponent with a fraction is in the pattern that generators write.
             Self::Quantity => &["x", "", "1e1.5", "1E+1.5", "1.1.1", "a1"],
             Self::Instant => &["x", "", "2000-13-01T00:00:00Z", "2000-01-01"],
-            Self::Span => &["x", "", "1", "1x", "9999999999999h", "1S"],
+            Self::Span => &[
+                "x",
+                "",
+                "1",
+                "1x",
+                "1S",
+                "99999999999999s",
+                "9999999999999h",
+                "99999s",
+                "99999h",
+                "0s",
+                "1ms",
+            ],
             Self::DateField | Self::SpanField => &[],
         }
     }

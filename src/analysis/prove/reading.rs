@@ -16,6 +16,8 @@ use super::{Undecided, undecided};
 
 /// Texts that are read in one question: each is compared with each.
 const MOST_READINGS: usize = 200;
+/// Ways to write a text that are tried.
+const SPELLINGS: usize = 11;
 /// Constants that are told to the solver as the engine reads them.
 const MOST_FACTS: usize = 4_000;
 
@@ -279,7 +281,13 @@ impl World<'_> {
         const GRAINS: [i128; 3] = [1_000_000, 1_000_000_000, 60_000_000_000];
         let of_spans = self.readings.read.iter().filter(|reading| reading.reader.is_span());
         let spans: Vec<String> = of_spans.map(|reading| self.terms.name(reading.value)).collect();
-        let mut found = vec![self.respelled(model)];
+        let mut found = Vec::new();
+        for nth in 0..SPELLINGS {
+            let spelled = self.spelled(model, nth);
+            if !found.contains(&spelled) {
+                found.push(spelled);
+            }
+        }
         for grain in GRAINS.iter().filter(|_| !spans.is_empty()) {
             for up in [true, false] {
                 let mut rounded = model.clone();
@@ -294,6 +302,11 @@ impl World<'_> {
 
     /// The model with texts of which that is read which it says.
     pub(super) fn respelled(&self, model: &Model) -> Model {
+        self.spelled(model, 0)
+    }
+
+    /// The same, in one of several ways to write each text.
+    fn spelled(&self, model: &Model, nth: usize) -> Model {
         let mut model = model.clone();
         for reading in self.readings.read.iter().filter(|reading| self.terms.is_variable(reading.text)) {
             let name = self.terms.name(reading.text);
@@ -324,7 +337,9 @@ impl World<'_> {
             };
             let schema = self.text_places.get(&reading.text).map(|(_, schema)| *schema);
             let is_allowed = |text: &&String| schema.is_none_or(|schema| sample::allows(schema, text));
-            if let Some(text) = texts.iter().find(is_allowed).or(texts.first()) {
+            let allowed: Vec<&String> = texts.iter().filter(is_allowed).collect();
+            let at = nth.min(allowed.len().saturating_sub(1));
+            if let Some(text) = allowed.get(at).copied().or(texts.first()) {
                 model.insert(name, Given::Text(text.clone()));
             }
         }
