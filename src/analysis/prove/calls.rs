@@ -135,19 +135,29 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 })
             }
             ("orValue" | "or", [operand, other]) if is_member => {
-                let operand = self.eval(*operand)?;
-                let other = self.eval(*other)?;
-                self.each(&operand, &mut |this, value| match value {
-                    Value::Optional(there, inner) => {
-                        let inner = if function == "or" { value.clone() } else { (**inner).clone() };
-                        let inner = this.world.good(inner);
-                        Ok(this.world.choose(*there, inner, other.clone()))
-                    }
-                    value => this.no_overload(value),
-                })
+                self.or_else(function == "or", *operand, *other)
             }
             _ => self.other_call(function, all),
         }
+    }
+
+    /// What is optional, or its value, or `other` where there is none.
+    fn or_else(
+        &mut self,
+        stays_optional: bool,
+        operand: ExprId,
+        other: ExprId,
+    ) -> Result<Outcome, Undecided> {
+        let operand = self.eval(operand)?;
+        let other = self.eval(other)?;
+        self.each(&operand, &mut |this, value| match value {
+            Value::Optional(there, inner) => {
+                let inner = if stays_optional { value.clone() } else { (**inner).clone() };
+                let inner = this.world.good(inner);
+                Ok(this.world.choose(*there, inner, other.clone()))
+            }
+            value => this.no_overload(value),
+        })
     }
 
     fn other_call(&mut self, function: &str, all: &[ExprId]) -> Result<Outcome, Undecided> {

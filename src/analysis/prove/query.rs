@@ -7,7 +7,7 @@ use super::document::{NodeId, World};
 use super::model::{self, Given, Model, Sat};
 use super::needed::Needed;
 use super::placed::Objects;
-use super::roots::{DEPTH, root, same_identity};
+use super::roots::{DEPTH, has_alternatives, root, same_identity};
 use super::rules::{self, Ruling};
 use super::search;
 use super::shrink::shrunk;
@@ -17,7 +17,6 @@ use super::upgrade::Upgrade;
 use super::view::View;
 use super::written::Step;
 use super::{Counterexample, Said, Solver, SolverError, Unconfirmed, Undecided, Verdict, undecided};
-use admit_policy::schema::Schema;
 use serde_json::Value as Json;
 
 /// What is claimed.
@@ -376,16 +375,6 @@ impl<'a> Inquiry<'a> {
         let said: Vec<Said> = std::iter::once(self.left).chain(self.right).map(said).collect();
         self.question.is_broken(&said).then_some(Counterexample { object, old_object, said })
     }
-}
-
-/// Whether a schema demands one thing where another is so.
-fn has_alternatives(schema: &Schema) -> bool {
-    let checks = &schema.checks;
-    let lists = [&checks.all_of, &checks.any_of, &checks.one_of];
-    let below = schema.properties.values().chain(schema.items.as_deref()).chain(schema.additional_schema());
-    lists.iter().any(|list| !list.is_empty())
-        || checks.not.is_some()
-        || below.into_iter().any(has_alternatives)
 }
 
 /// The operations that a policy matches; none for the rules of a definition.

@@ -1,15 +1,14 @@
 //! Whole objects, and what an old and a new one have in common.
 
+use admit_policy::schema::Schema;
+
 use super::Undecided;
 use super::document::{NodeId, World};
 
 /// How deep required properties are filled in.
 pub(super) const DEPTH: usize = 24;
 
-pub(super) fn root<'s>(
-    world: &mut World<'s>,
-    schema: &'s admit_policy::schema::Schema,
-) -> Result<NodeId, Undecided> {
+pub(super) fn root<'s>(world: &mut World<'s>, schema: &'s Schema) -> Result<NodeId, Undecided> {
     let root = world.root(schema);
     if let Some(metadata) = world.property(root, "metadata")? {
         world.mark_metadata(metadata);
@@ -30,4 +29,14 @@ pub(super) fn same_identity(world: &mut World<'_>, new: NodeId, old: NodeId) -> 
         }
     }
     Ok(())
+}
+
+/// Whether a schema demands one thing where another is so.
+pub(super) fn has_alternatives(schema: &Schema) -> bool {
+    let checks = &schema.checks;
+    let lists = [&checks.all_of, &checks.any_of, &checks.one_of];
+    let below = schema.properties.values().chain(schema.items.as_deref()).chain(schema.additional_schema());
+    lists.iter().any(|list| !list.is_empty())
+        || checks.not.is_some()
+        || below.into_iter().any(has_alternatives)
 }

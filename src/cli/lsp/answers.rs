@@ -57,21 +57,8 @@ pub(super) fn answer(
             let fixes = workspace.fixes(&key(uri), asked).into_iter();
             value(fixes.map(|fix| protocol::action(fix, uri.clone())).collect::<Vec<_>>())
         }),
-        "textDocument/codeLens" => read(params).and_then(|params: CodeLensParams| {
-            let uri = &params.text_document.uri;
-            let cases = workspace.cases(&key(uri)).into_iter();
-            let lens = |(name, range): (String, _)| CodeLens {
-                range: protocol::range(&range),
-                command: Some(Command {
-                    title: "run this case".to_owned(),
-                    command: RUN_CASE.to_owned(),
-                    arguments: Some(vec![uri.0.clone().into(), name.into()]),
-                    ..Command::default()
-                }),
-                data: None,
-            };
-            value(cases.map(lens).collect::<Vec<_>>())
-        }),
+        "textDocument/codeLens" => read(params)
+            .and_then(|params: CodeLensParams| value(lenses(workspace, &params.text_document.uri, key))),
         "textDocument/inlayHint" => read(params).and_then(|params: InlayHintParams| {
             let asked = protocol::place(params.range.start)..=protocol::place(params.range.end);
             let values = workspace.values(&key(&params.text_document.uri)).into_iter();
@@ -93,6 +80,21 @@ pub(super) fn answer(
         Ok(result) => Response::new_ok(id, result),
         Err(Refused(code, message)) => Response::new_err(id, code as i32, message),
     }
+}
+
+/// What runs each case of a suite.
+fn lenses(workspace: &Workspace, uri: &Uri, key: &dyn Fn(&Uri) -> String) -> Vec<CodeLens> {
+    let lens = |(name, range): (String, _)| CodeLens {
+        range: protocol::range(&range),
+        command: Some(Command {
+            title: "run this case".to_owned(),
+            command: RUN_CASE.to_owned(),
+            arguments: Some(vec![uri.0.clone().into(), name.into()]),
+            ..Command::default()
+        }),
+        data: None,
+    };
+    workspace.cases(&key(uri)).into_iter().map(lens).collect()
 }
 
 fn rename(

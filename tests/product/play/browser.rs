@@ -125,7 +125,7 @@ async fn everything_can_be_done_by_keyboard_alone() {
     browser.press("", &TAB.to_string()).await;
     assert_eq!(browser.run(active, json!([])).await, "mode");
     // From the first mode to the last.
-    browser.press("", &DOWN.to_string().repeat(4)).await;
+    browser.press("", &DOWN.to_string().repeat(play.modes().await.len() - 1)).await;
     browser.until("document.getElementById('pane-expression')").await;
     browser.press("", &format!("{TAB}{TAB}{TAB}")).await;
     assert_eq!(browser.run(active, json!([])).await, "pane-expression");
