@@ -118,7 +118,7 @@ mod tests {
             let (release, hold) = mpsc::channel::<()>();
             let running = bounds.clone();
             let work = tokio::spawn(async move {
-                running.run(move || begun.send(()).and_then(|()| Ok(hold.recv())).is_ok()).await
+                running.run(move || begun.send(()).map(|()| hold.recv()).is_ok()).await
             });
             tokio::task::spawn_blocking(move || begins.recv()).await.unwrap().unwrap();
             held.push((release, work));
@@ -129,9 +129,9 @@ mod tests {
             assert_eq!(work.await.unwrap(), Ok(true));
         }
         assert_eq!(bounds.run(|| 1).await, Ok(1));
-        assert_eq!(
-            bounds.run(|| panic::resume_unwind(Box::new(1))).await.map(|()| ()),
-            Err(Undone::Internal)
-        );
+        let panics = || {
+            panic::resume_unwind(Box::new(1));
+        };
+        assert_eq!(bounds.run(panics).await, Err(Undone::Internal));
     }
 }
