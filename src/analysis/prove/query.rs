@@ -293,8 +293,7 @@ impl<'a> Inquiry<'a> {
             Sat::Yes(model) => Some(model.into_iter().chain(texts.clone()).collect::<Model>()),
             Sat::No | Sat::Unknown => None,
         });
-        let models: Vec<Model> = models.collect();
-        let mut last = None;
+        let (models, mut last): (Vec<Model>, _) = (models.collect(), None);
         let world = &prepared.world;
         let first =
             models.iter().flat_map(|model| world.respellings(model).into_iter().chain([model.clone()]));
@@ -312,7 +311,6 @@ impl<'a> Inquiry<'a> {
             }
             last = last.or(request);
         }
-        let world = &prepared.world;
         let not_followed: Vec<Undecided> =
             world.guesses.made.iter().chain(&world.readings.notes).cloned().collect();
         if !not_followed.is_empty() {
