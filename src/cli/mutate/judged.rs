@@ -19,9 +19,13 @@ use crate::cli::progress::Progress;
 use crate::cli::prove::Program;
 use crate::cli::suite::parallel;
 
-/// The part of all the time for which a case is looked for that would see one change, and a proof that there is none: of 60 seconds
-/// 300 milliseconds. What is proved mostly is at once, and what is not takes minutes.
-const PART: u32 = 200;
+/// The least part of all the time that one change gets which no case sees: of 60 seconds 300 milliseconds. What can be proved mostly is
+/// at once.
+const LEAST_PART: u32 = 200;
+/// The part of all the time that such changes share where they are few.
+const SHARED_PART: u32 = 10;
+/// The most that one of them gets.
+const MOST_PART: u32 = 20;
 /// Cases beside those that there are that are tried before a solver is asked.
 const TRIES: usize = 1_000;
 
@@ -184,6 +188,7 @@ impl Judging<'_> {
     fn settled(&self, subjects: &[Subject<'_>], left: &[At]) -> Result<Vec<Settled>, Fault> {
         let definitions: Vec<&Value> = self.definitions.iter().map(|document| &document.value).collect();
         let progress = Progress::of(Some(left.len()), "looking for cases");
+        let one = self.time_of_one(left.len());
         let settle = |number: usize| {
             let found = left.get(number).and_then(|at| {
                 let subject = subjects.get(at.0)?;
@@ -193,7 +198,6 @@ impl Judging<'_> {
             if self.over() {
                 return Ok(late());
             }
-            let one = self.timeout.checked_div(PART).unwrap_or_default();
             let end = self.end.into_iter().chain(Instant::now().checked_add(one)).min();
             let over = || end.is_some_and(|end| Instant::now() >= end);
             let mut solver = Program::find(self.solver, end).map_err(Fault::usage)?;
@@ -205,6 +209,13 @@ impl Judging<'_> {
             settled
         };
         parallel::ordered(left.len(), settle, Result::is_err).into_iter().collect()
+    }
+
+    /// How long one of so many changes may take to be settled.
+    fn time_of_one(&self, count: usize) -> Duration {
+        let part = |part| self.timeout.checked_div(part).unwrap_or_default();
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        part(SHARED_PART.saturating_mul(count)).clamp(part(LEAST_PART), part(MOST_PART))
     }
 }
 
