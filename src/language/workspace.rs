@@ -250,13 +250,21 @@ impl Workspace {
     /// use admit_language::{Encoding, Place, Workspace};
     /// use admit_policy::{Documents, LoadOptions};
     ///
-    /// let policy = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {nam: a}\n";
+    /// let policy = "\
+    /// apiVersion: admissionregistration.k8s.io/v1
+    /// kind: ValidatingAdmissionPolicy
+    /// metadata: {name: a}
+    /// spec:
+    ///   matchConstraints:
+    ///     resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+    ///   validations: [{expression: object != null, mesage: none}]
+    /// ";
     /// let mut workspace = Workspace::new(Box::new(Documents::default()), LoadOptions::default(), Encoding::Utf16);
     /// workspace.open("a.yaml", policy.to_owned());
     /// workspace.check("a.yaml");
-    /// let at = Place { line: 2, character: 12 };
+    /// let at = Place { line: 6, character: 46 };
     /// let fixes = workspace.fixes("a.yaml", at..at);
-    /// assert_eq!((&*fixes[0].title, &*fixes[0].edit.text), ("write `name` for `nam`", "name"));
+    /// assert_eq!((&*fixes[0].title, &*fixes[0].edit.text), ("write `message` for `mesage`", "message"));
     /// ```
     #[must_use]
     pub fn fixes(&self, name: &str, range: Range<Place>) -> Vec<Fix> {

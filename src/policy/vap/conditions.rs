@@ -52,7 +52,7 @@ const MAX_MATCH_CONDITIONS: usize = 64;
 /// let recording = Recording::new(Keep::TRACES);
 /// let options = EvalOptions { recording: Some(&recording), ..EvalOptions::default() };
 /// assert!(!conditions.hold_with(&request, &matched, &Documents::default(), options)?);
-/// assert_eq!(conditions.expressions()[0].id, recording.finish()[0].0);
+/// assert!(recording.finish().contains_key(&conditions.expressions()[0].id));
 /// # Ok::<(), admit_policy::ConditionsError>(())
 /// ```
 #[derive(Debug)]
