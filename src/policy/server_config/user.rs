@@ -20,7 +20,7 @@ use crate::request::UserInfo;
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 const NO_LIST: &str = "expression must return a string or a list of strings";
 
-/// The claims of a token whose signature was verified. [`Authenticators`] has an example.
+/// The claims of a token whose signature was verified. [`Authenticators`](super::Authenticators) has an example.
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'t> {
     pub claims: &'t Map<String, Json>,
