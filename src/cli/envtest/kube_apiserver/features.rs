@@ -46,9 +46,14 @@ fn version(asked: &str) -> Result<(), String> {
     let on = value.is_empty() || read(asked, value)?;
     let mut parts = key.split('/');
     let named = match (parts.next(), parts.next(), parts.next(), parts.next()) {
-        // None is built, and so each of them is on as much as it is off.
-        (Some("api"), Some("alpha" | "beta"), None, _) => return Ok(()),
-        (Some("api"), Some("all" | "ga"), None, _) if on => return Ok(()),
+        (Some("api"), Some("alpha" | "beta"), None, _) if !on => return Ok(()),
+        (Some("api"), Some("alpha" | "beta" | "all"), None, _) if on => {
+            return Err(format!(
+                "{key}=true is not built: versions that are off where nobody asks are not served here; leave it out, or name the \
+                 GROUP/VERSION that is needed"
+            ));
+        }
+        (Some("api"), Some("ga"), None, _) if on => return Ok(()),
         (Some("api"), Some("all" | "ga"), None, _) => {
             return Err(format!("{key}=false is not built: all versions are always served; leave it out"));
         }
@@ -111,10 +116,8 @@ mod tests {
     #[test]
     fn versions_may_say_what_is_so() {
         for taken in [
-            "api/all=true",
-            "api/all",
             "api/ga=true",
-            "api/beta=true",
+            "api/beta=false",
             "api/alpha=false",
             "api/v1",
             "v1=true",
@@ -128,6 +131,9 @@ mod tests {
         }
         for (refused, why) in [
             ("api/all=false", "api/all=false is not built"),
+            ("api/all", "api/all=true is not built: versions that are off"),
+            ("api/beta=true", "api/beta=true is not built: versions that are off"),
+            ("api/alpha=1", "api/alpha=true is not built: versions that are off"),
             ("apps/v1=false", "apps/v1=false is not built: apps/v1 is always served"),
             (
                 "resource.k8s.io/v1beta2=true",
