@@ -107,10 +107,27 @@ impl Solver for Liar {
 }
 
 fn decided(question: Question, rule: &str, solver: Option<&mut dyn Solver>) -> Result<Verdict, Unconfirmed> {
+    decided_within(question, rule, solver, &|| false)
+}
+
+fn decided_within(
+    question: Question,
+    rule: &str,
+    solver: Option<&mut dyn Solver>,
+    over: &dyn Fn() -> bool,
+) -> Result<Verdict, Unconfirmed> {
     let subject = Subject::new(&definition(&[]), None).expect("a definition");
     let left = Side::definition(&definition(&[rule]), &subject).expect("rules");
     let inquiry = Inquiry { question, subject: &subject, left: &left, right: None, that: None, items: 3 };
-    inquiry.decide(solver, &|| false)
+    inquiry.decide(solver, over)
+}
+
+/// What it printed may be half of a model, which is no fault of the encoding.
+#[test]
+fn a_model_that_is_cut_off_by_time_is_undecided() {
+    let verdict = decided_within(Question::NeverDenies, "self.must < 100", Some(&mut Liar), &|| true);
+    let Ok(Verdict::Undecided(why)) = verdict else { panic!("{verdict:?}") };
+    assert_eq!(why[0].what, "the solver did not answer in time");
 }
 
 #[test]
