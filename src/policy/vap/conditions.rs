@@ -33,7 +33,7 @@ const MAX_MATCH_CONDITIONS: usize = 64;
 /// use std::borrow::Cow;
 ///
 /// use admit_policy::matching::Matched;
-/// use admit_policy::{Documents, EvalOptions, FailurePolicy, Keep, MatchConditions, Recording, Request};
+/// use admit_policy::{Documents, FailurePolicy, MatchConditions, Request};
 /// use serde_json::json;
 ///
 /// let webhook = json!({"matchConditions": [{"name": "by-hand", "expression": "request.userInfo.username != 'robot'"}]});
@@ -48,11 +48,6 @@ const MAX_MATCH_CONDITIONS: usize = 64;
 /// let request = Request::from_value(&request).unwrap();
 /// let matched = Matched { resource: Cow::Borrowed(&request.resource), kind: Cow::Borrowed(&request.kind) };
 /// assert!(!conditions.hold(&request, &matched, &Documents::default())?);
-///
-/// let recording = Recording::new(Keep::TRACES);
-/// let options = EvalOptions { recording: Some(&recording), ..EvalOptions::default() };
-/// assert!(!conditions.hold_with(&request, &matched, &Documents::default(), options)?);
-/// assert!(recording.finish().contains_key(&conditions.expressions()[0].id));
 /// # Ok::<(), admit_policy::ConditionsError>(())
 /// ```
 #[derive(Debug)]
@@ -97,21 +92,7 @@ impl MatchConditions {
         matched: &Matched<'_>,
         host: &dyn Host,
     ) -> Result<bool, ConditionsError> {
-        self.hold_with(request, matched, host, EvalOptions::default())
-    }
-
-    /// Like [`Self::hold`], with the caller's hooks. What is recorded has the name of no policy.
-    ///
-    /// # Errors
-    /// As [`Self::hold`].
-    pub fn hold_with(
-        &self,
-        request: &Request<'_>,
-        matched: &Matched<'_>,
-        host: &dyn Host,
-        eval: EvalOptions<'_>,
-    ) -> Result<bool, ConditionsError> {
-        Ok(self.skipped(request, matched, host, eval)?.is_none())
+        Ok(self.skipped(request, matched, host, EvalOptions::default())?.is_none())
     }
 
     /// Why the webhook is not called for what it matches; none where it is.
@@ -155,8 +136,7 @@ impl MatchConditions {
 
 impl MatchConditions {
     /// The expressions, in the order of the document.
-    #[must_use]
-    pub fn expressions(&self) -> Vec<recording::Expression<'_>> {
+    pub(crate) fn expressions(&self) -> Vec<recording::Expression<'_>> {
         self.0.expressions()
     }
 }

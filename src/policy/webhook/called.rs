@@ -4,7 +4,7 @@ use admit_apimachinery::field_error::FieldError;
 use serde_json::Value;
 
 use super::{Configuration, Kind, Webhook};
-use crate::matching::{self, Matched};
+use crate::matching::{self, Matched, Miss};
 use crate::report::decision::Skipped;
 use crate::report::options::EvalOptions;
 use crate::report::recording::{Expression, Origin};
@@ -47,6 +47,14 @@ use crate::request::host::Host;
 /// };
 /// assert_eq!(ask("ann"), Called::Called);
 /// assert_eq!(ask("robot"), Called::Skipped { path: "webhooks[0].matchConditions[0].expression".to_owned() });
+/// let deletion = json!({
+///     "kind": {"group": "", "version": "v1", "kind": "Pod"},
+///     "resource": {"group": "", "version": "v1", "resource": "pods"},
+///     "operation": "DELETE",
+///     "oldObject": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}},
+/// });
+/// let misses = webhooks.misses(&Request::from_value(&deletion).unwrap(), &Documents::default());
+/// assert_eq!(misses[0][0].field, "rules[0]");
 /// ```
 #[derive(Debug)]
 pub struct Webhooks(Vec<Hook>);
@@ -154,6 +162,12 @@ impl Webhooks {
         self.0.iter().flat_map(|hook| hook.webhook.conditions.expressions()).collect()
     }
 
+    /// Of each webhook why rules or selectors leave the request out, with fields below the webhook; nothing where they do not.
+    #[must_use]
+    pub fn misses(&self, request: &Request<'_>, host: &dyn Host) -> Vec<Vec<Miss>> {
+        self.0.iter().map(|hook| hook.misses(request, host)).collect()
+    }
+
     /// What becomes of each webhook. The request is one as webhooks see it: after policies changed its object. What webhooks
     /// themselves make of it is not known.
     #[must_use]
@@ -169,6 +183,21 @@ impl Webhooks {
 }
 
 impl Hook {
+    fn misses(&self, request: &Request<'_>, host: &dyn Host) -> Vec<Miss> {
+        let of_rules = |reason: String| vec![Miss { field: "rules".to_owned(), reason }];
+        let matching = &self.webhook.matching;
+        if matching.rules.is_empty() {
+            return of_rules("there are none: it is never called".to_owned());
+        }
+        if matching::is_exempt(&request.kind) {
+            return of_rules(format!("no webhook is asked about a {}", request.kind.kind));
+        }
+        // They are called so in policies.
+        let of_webhook = |field: &str| field.trim_start_matches('.').replace("resourceRules", "rules");
+        let misses = matching.misses(request, host, "").into_iter();
+        misses.map(|Miss { field, reason }| Miss { field: of_webhook(&field), reason }).collect()
+    }
+
     fn called(&self, request: &Request<'_>, host: &dyn Host, options: EvalOptions<'_>) -> Called {
         let Webhook { matching, conditions, .. } = &self.webhook;
         // A webhook could keep people from repairing it.

@@ -216,6 +216,38 @@ async fn what_is_too_much_is_refused_by_name() {
     assert!(late.text().contains("--timeout"), "{}", late.text());
 }
 
+/// Webhooks could keep people from repairing them.
+#[tokio::test]
+async fn no_webhook_is_asked_about_webhooks() {
+    let webhook = "\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: all}
+webhooks:
+- name: all.example.com
+  clientConfig: {url: 'https://all.example.com/'}
+  rules: [{apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*']}]
+  sideEffects: None
+  admissionReviewVersions: [v1]
+  failurePolicy: Ignore
+  matchConditions: [{name: of-a-pod, expression: 'object.spec.nodeName != \"a\"'}]
+";
+    let play = Play::start(&[]);
+    let said = play.evaluate("webhook", json!({"webhook": webhook, "new": webhook})).await;
+    assert_eq!(said["verdict"]["outcome"], "unmatched", "{said:#}");
+    let why = "webhooks[0].rules: no webhook is asked about a ValidatingWebhookConfiguration";
+    assert_eq!(said["rules"][0]["message"], why);
+
+    // A condition that fails is passed over by this policy, and told.
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a}]}}";
+    let said = play.evaluate("webhook", json!({"webhook": webhook, "new": pod})).await;
+    assert_eq!(
+        (&said["verdict"]["outcome"], &said["rules"][0]["verdict"]),
+        (&json!("unmatched"), &json!("ignored"))
+    );
+    assert!(said["rules"][0]["message"].as_str().unwrap().contains("no such key: nodeName"), "{said:#}");
+}
+
 #[tokio::test]
 async fn only_pages_of_this_machine_may_ask() {
     let play = Play::start(&[]);

@@ -1,12 +1,11 @@
 //! Webhook configurations: whether a webhook is called for a request, by its rules, selectors and `matchConditions`.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use admit_policy::manifest::Document;
-use admit_policy::matching::Matched;
+use admit_policy::matching::Miss;
 use admit_policy::suite::{self, Case, Expectation, Outcome};
-use admit_policy::webhook::{Configuration, Kind, Webhook};
+use admit_policy::webhook::{Called, Turn, Webhooks};
 use admit_policy::{Documents, EvalOptions, Keep, LoadOptions, Operation, PolicySet, Recording, Request};
 use serde_json::{Value, json};
 
@@ -24,6 +23,8 @@ const CONFIGURATION: Pane = Pane {
     hint: "A ValidatingWebhookConfiguration or MutatingWebhookConfiguration; nobody is called",
 };
 
+const KINDS: [&str; 2] = ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"];
+
 pub(super) const MODE: Mode = Mode {
     name: "webhook",
     title: "matchConditions of webhooks",
@@ -39,27 +40,26 @@ fn evaluated(texts: &Texts) -> Result<Answer, Vec<Mistake>> {
     let host = of_panes(texts, &["crd"]).and_then(|definitions| host(&definitions));
     let objects = both(one(texts, "new"), one(texts, "old"));
     let asked = Asked::read(texts.get("request"));
-    let (((document, configuration), host), (objects, asked)) =
+    let (((document, webhooks), host), (objects, asked)) =
         both(both(configuration, host), both(objects, asked))?;
     let (new, old) = objects;
     let (request, host) = request(new, old, &asked, host)?;
-    Ok(answer(&document, &configuration, &request, &host))
+    Ok(answer(&document, &webhooks, &request, &host))
 }
 
-fn configuration(document: Option<Document>) -> Result<(Document, Configuration), Vec<Mistake>> {
+fn configuration(document: Option<Document>) -> Result<(Document, Webhooks), Vec<Mistake>> {
     let Some(document) = document else {
         return Err(vec![Mistake::of_pane("webhook", "write a configuration, or choose an example")]);
     };
-    let kind = match document.value.get("kind").and_then(Value::as_str) {
-        Some("ValidatingWebhookConfiguration") => Kind::Validating,
-        Some("MutatingWebhookConfiguration") => Kind::Mutating,
-        Some(_) | None => {
-            let why = "must be a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration";
-            return Err(vec![Mistake::of_field(&document, "kind", why)]);
-        }
-    };
-    match Configuration::compile(kind, &document.value) {
-        Ok(configuration) => Ok((document, configuration)),
+    if !KINDS.iter().any(|kind| document.value.get("kind").and_then(Value::as_str) == Some(kind)) {
+        return Err(vec![Mistake::of_field(
+            &document,
+            "kind",
+            format!("must be a {}", KINDS.join(" or a ")),
+        )]);
+    }
+    match Webhooks::compile([&document.value]) {
+        Ok(webhooks) => Ok((document, webhooks)),
         Err(errors) => Err(errors.iter().map(|error| document.error(error).into()).collect()),
     }
 }
@@ -127,32 +127,30 @@ fn request(
     Ok((request, host))
 }
 
-fn answer(
-    document: &Document,
-    configuration: &Configuration,
-    request: &Request<'_>,
-    host: &Documents,
-) -> Answer {
+fn answer(document: &Document, webhooks: &Webhooks, request: &Request<'_>, host: &Documents) -> Answer {
     let recording = Recording::new(Keep::TRACES);
-    let decided: Vec<Asking> =
-        configuration.webhooks.iter().map(|webhook| Asking::of(webhook, request, host, &recording)).collect();
-    let rule = |(index, (webhook, asking)): (usize, (&Webhook, &Asking))| {
+    let options = EvalOptions { recording: Some(&recording), ..EvalOptions::default() };
+    let turns = webhooks.ask(request, host, options);
+    let misses = webhooks.misses(request, host);
+    let rule = |(index, (turn, misses)): (usize, (&Turn, &Vec<Miss>))| {
         let path = format!("webhooks[{index}]");
         json!({
-            "policy": webhook.name, "path": path, "verdict": asking.verdict(), "message": asking.message(&path),
-            "place": Place::of(document, &path),
+            "policy": turn.webhook, "path": path, "verdict": turn.called.as_str(),
+            "message": message(&turn.called, misses, &path), "place": Place::of(document, &path),
         })
     };
-    let rules = configuration.webhooks.iter().zip(&decided).enumerate().map(rule).collect();
-    let expressions = configuration.webhooks.iter().flat_map(|webhook| webhook.conditions.expressions());
-    let (expressions, coverage) = shown::all(expressions, &recording.finish(), |id| {
+    let rules = turns.iter().zip(&misses).enumerate().map(rule).collect();
+    let (expressions, coverage) = shown::all(webhooks.expressions(), &recording.finish(), |id| {
         let index = id.path.strip_prefix("webhooks[").and_then(|rest| rest.split_once(']'));
-        let webhook = index.and_then(|(index, _)| configuration.webhooks.get(index.parse::<usize>().ok()?));
-        let of = webhook.map(|webhook| format!("webhook {}", webhook.name)).unwrap_or_default();
+        let turn = index.and_then(|(index, _)| turns.get(index.parse::<usize>().ok()?));
+        let of = turn.map(|turn| format!("webhook {}", turn.webhook)).unwrap_or_default();
         (of, Some(Place::of(document, &id.path)))
     });
-    let refused = decided.iter().find_map(Asking::refusal);
-    let called = decided.iter().filter(|asking| matches!(asking, Asking::Called)).count();
+    let refused = turns.iter().find_map(|turn| match &turn.called {
+        Called::Refused(why) => Some(why),
+        Called::Called | Called::Unmatched | Called::Skipped { .. } | Called::Ignored(_) => None,
+    });
+    let called = turns.iter().filter(|turn| turn.called == Called::Called).count();
     let verdict = match (refused, called) {
         (Some(why), _) => Answer::of("deny", format!("refused, since conditions failed: {why}")),
         (None, 0) => Answer::of("unmatched", "no webhook is called"),
@@ -162,73 +160,15 @@ fn answer(
     Answer { rules, expressions, coverage, ..verdict }
 }
 
-/// Whether a webhook is called.
-enum Asking {
-    Called,
-    /// Rules or selectors do not match, each with its field.
-    Unmatched(Vec<(String, String)>),
-    /// A condition is false, or one failed that may.
-    Skipped,
-    Refused(String),
-}
-
-impl Asking {
-    fn of(webhook: &Webhook, request: &Request<'_>, host: &Documents, recording: &Recording) -> Self {
-        let matching = &webhook.matching;
-        if matching.rules.is_empty() {
-            return Self::Unmatched(vec![(
-                "rules".to_owned(),
-                "there are none: it is never called".to_owned(),
-            )]);
+fn message(called: &Called, misses: &[Miss], path: &str) -> Option<String> {
+    match called {
+        Called::Called => None,
+        Called::Unmatched => {
+            let said = misses.iter().map(|Miss { field, reason }| format!("{path}.{field}: {reason}"));
+            Some(said.collect::<Vec<_>>().join("\n"))
         }
-        match matching.matches(request, host) {
-            Ok(Some(matched)) => Self::by_conditions(webhook, request, &matched, host, recording),
-            Ok(None) => {
-                let misses = matching.misses(request, host, "");
-                let field = |field: String| field.trim_start_matches('.').replace("resourceRules", "rules");
-                Self::Unmatched(misses.into_iter().map(|miss| (field(miss.field), miss.reason)).collect())
-            }
-            Err(error) => Self::Refused(error.to_string()),
-        }
-    }
-
-    fn by_conditions(
-        webhook: &Webhook,
-        request: &Request<'_>,
-        matched: &Matched<'_>,
-        host: &Documents,
-        recording: &Recording,
-    ) -> Self {
-        let options = EvalOptions { recording: Some(recording), ..EvalOptions::default() };
-        match webhook.conditions.hold_with(request, matched, host, options) {
-            Ok(true) => Self::Called,
-            Ok(false) => Self::Skipped,
-            Err(error) => Self::Refused(error.to_string()),
-        }
-    }
-
-    fn verdict(&self) -> &'static str {
-        match self {
-            Self::Called => "called",
-            Self::Unmatched(_) => "unmatched",
-            Self::Skipped => "skipped",
-            Self::Refused(_) => "error",
-        }
-    }
-
-    fn message(&self, path: &str) -> Option<String> {
-        match self {
-            Self::Called => None,
-            Self::Unmatched(misses) => {
-                let said = misses.iter().map(|(field, reason)| format!("{path}.{field}: {reason}"));
-                Some(said.collect::<Vec<_>>().join("\n"))
-            }
-            Self::Skipped => Some("a condition does not hold: it is not called".to_owned()),
-            Self::Refused(why) => Some(why.clone()),
-        }
-    }
-
-    fn refusal(&self) -> Option<Cow<'_, str>> {
-        if let Self::Refused(why) = self { Some(why.into()) } else { None }
+        Called::Skipped { .. } => Some("a condition does not hold: it is not called".to_owned()),
+        Called::Ignored(why) => Some(format!("a condition failed, and is passed over: {why}")),
+        Called::Refused(why) => Some(why.clone()),
     }
 }
