@@ -6,5 +6,6 @@ mod answers;
 mod api;
 mod edits;
 mod places;
+mod repositories;
 mod support;
 mod values;

@@ -1,6 +1,8 @@
 //! `admit lint`: reports what a server would refuse, the estimated cost of rules, type errors, and policies or rules
 //! that have no effect.
 
+mod kustomize;
+
 use std::path::PathBuf;
 
 use admit_apiserver::BuiltinTypes;
@@ -38,7 +40,10 @@ maxProperties causes it.
 Warnings alone are no failure, unless --deny says so. They are silenced by code: for all files with --allow, for one by a \
 comment `# admit:allow-file CODE` in it, at their place by `# admit:allow CODE` at the end of the line or in a line above. \
 --kube-versions asks what the API servers of several releases would refuse, find too costly, drop or not check, and tells \
-for each file which take it; what is taken by all is asked of 1.36 alone otherwise. In folders, what is no manifest is passed over and told as a note, and what cannot be read as a warning.
+for each file which take it; what is taken by all is asked of 1.36 alone otherwise.
+
+Folders may be those of a whole repository. What is no manifest, and patches that a kustomization names, are passed over and told as \
+notes; templates of charts and what cannot be read as warnings. Of documents of one name each is looked at as if it were alone.
 
 Examples:
   admit lint policies/
@@ -46,6 +51,7 @@ Examples:
   admit lint -v crd.yaml
   admit lint -o sarif ./... > lint.sarif
   kustomize build . | admit lint -
+  admit lint --ignore-unknown .
   admit lint --kube-versions 1.29..1.37 crds/
 
 Exit codes: 0 nothing that is denied, 1 something that --deny names, 2 usage or unreadable input, 3 errors: something would be refused, \
@@ -144,8 +150,13 @@ impl LintArgs {
         let mut reading = Reading::allowing(&self.allow);
         let progress = Progress::of(None, "files read:");
         for path in &self.paths {
-            for file in load::files(path)? {
-                read(&mut reading, &file)?;
+            let files = load::files(path)?;
+            let patches = kustomize::patches(load::without_recursion(path), &files);
+            for file in &files {
+                match patches.get(&load::normal(&file.path)).filter(|_| !file.named) {
+                    Some(kustomization) => reading.part(&file.path.display().to_string(), kustomization),
+                    None => read(&mut reading, file)?,
+                }
                 progress.step();
             }
         }

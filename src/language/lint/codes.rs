@@ -6,9 +6,11 @@ use admit_policy::lint::CODES;
 pub(super) const ERRORS: [&str; 2] = ["not-yaml", "refused"];
 
 /// Codes of findings about files, with what they find.
-pub const OF_FILES: [(&str, &str); 3] = [
+pub const OF_FILES: [(&str, &str); 5] = [
     ("unreadable", "The file cannot be read."),
     ("no-manifest", "The document is no manifest."),
+    ("template", "The file is a template, which is rendered to manifests."),
+    ("duplicate", "Another document has the same kind, namespace and name."),
     ("unknown-code", "The comment silences nothing that there is."),
 ];
 

@@ -1,23 +1,28 @@
 //! What `admit lint` says of files, with the place of the very token: the command and editors say the same.
 //!
 //! ```text
-//! texts ──Reading──► documents, comments that silence ──lint──► Linted: findings where they stand, costs
+//! texts ──Reading──► documents, comments that silence ──Layers──► lint, each ──► Linted: findings where they stand, costs
+//!             └────► templates, by the charts that they are of
 //! ```
 
 mod allowed;
 mod codes;
+mod layers;
+mod templates;
 mod token;
 
 use std::sync::Arc;
 
 use admit_apimachinery::yaml::Layout;
 use admit_policy::lint::{self, Finding, Memory, Report, Severity};
-use admit_policy::manifest::{self, Document, LoadError};
+use admit_policy::manifest::{self, Document, LoadError, Position};
 use admit_policy::{LoadErrorKind, LoadOptions, Types};
 use serde_json::Value;
 
 use self::allowed::Allowed;
 pub use self::codes::{OF_FILES, REFUSED, TAKEN, codes};
+use self::layers::Layers;
+use self::templates::Templates;
 pub use self::token::Tokens;
 use crate::text::{Text, Texts};
 
@@ -56,6 +61,7 @@ pub struct Reading {
     findings: Vec<Finding>,
     allowed: Allowed,
     texts: Texts,
+    templates: Templates,
 }
 
 /// What was found.
@@ -80,11 +86,14 @@ impl Reading {
             findings: Vec::new(),
             allowed: Allowed::of(codes),
             texts: Texts::default(),
+            templates: Templates::default(),
         }
     }
 
-    /// Adds a file. Of one that was not `named`, but found in a folder, documents that are no manifests are passed over.
+    /// Adds a file. Of one that was not `named`, but found in a folder, documents that are no manifests are passed over, and
+    /// all of it where it is a template.
     pub fn file(&mut self, name: &str, text: String, named: bool) {
+        self.templates.file(name);
         match parse(name, &text) {
             Ok(documents) => {
                 self.allowed.read(name, &text);
@@ -93,6 +102,7 @@ impl Reading {
                 }
                 self.texts.insert(name.to_owned(), Text::new(text));
             }
+            Err(mistakes) if !named && is_template(&text) => self.templates.add(name, &mistakes),
             Err(mistakes) => {
                 self.allowed.read(name, &text);
                 for mistake in mistakes {
@@ -114,13 +124,30 @@ impl Reading {
         self.documents.push(document);
     }
 
-    /// Values of charts, data of tests and the like lie in folders beside manifests.
+    /// Values of charts, data of tests and the like lie in folders beside manifests, and patches that nobody uses any more.
     fn document(&mut self, document: Arc<Document>, named: bool) {
-        if named || !is_no_manifest(&document.value) {
+        let why = if is_no_manifest(&document.value) {
+            "is no manifest: it lacks `apiVersion` or `kind`"
+        } else if is_part(&document.value) {
+            "is a part of a CustomResourceDefinition: it has no group, no names and no versions"
+        } else {
+            ""
+        };
+        if named || why.is_empty() {
             self.documents.push(document);
             return;
         }
-        let mistake = document.mistake("is no manifest: it has neither `apiVersion` nor `kind`");
+        self.find("no-manifest", Severity::Note, document.mistake(why), "");
+    }
+
+    /// Adds a file that is a part of others, as patches of overlays are, and means nothing alone.
+    pub fn part(&mut self, name: &str, of: &str) {
+        let mistake = LoadError {
+            file: name.into(),
+            position: Position::default(),
+            field: String::new(),
+            message: format!("is a patch that {of} applies to others"),
+        };
         self.find("no-manifest", Severity::Note, mistake, "");
     }
 
@@ -132,7 +159,7 @@ impl Reading {
     /// Whether there is neither a document nor a finding.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.documents.is_empty() && self.findings.is_empty()
+        self.documents.is_empty() && self.findings.is_empty() && self.templates.is_empty()
     }
 
     /// Checks all documents together; `also` may say more of them. Text that is no YAML is a finding like any other, so
@@ -144,7 +171,14 @@ impl Reading {
         also: impl FnOnce(&[Arc<Document>], &mut Report),
     ) -> Linted {
         let (mut report, silenced, texts) = self.told(|documents| {
-            let mut report = lint::lint(documents, options, builtin);
+            let layers = Layers::of(documents);
+            let mut report = if layers.is_single() {
+                layers.lint(|documents| lint::lint(documents, options, builtin))
+            } else {
+                // Most documents are in all layers.
+                let mut memory = Memory::default();
+                layers.lint(|documents| lint::lint_again(documents, options, builtin, &mut memory))
+            };
             also(documents, &mut report);
             report
         });
@@ -164,17 +198,20 @@ impl Reading {
 
     /// The same for one who asks again and again, and who finds the tokens: mistakes stand where the documents have them.
     pub(crate) fn lint_again(self, options: LoadOptions, builtin: &dyn Types, memory: &mut Memory) -> Report {
-        self.told(|documents| lint::lint_again(documents, options, builtin, memory)).0
+        self.told(|documents| {
+            Layers::of(documents).lint(|layer| lint::lint_again(layer, options, builtin, memory))
+        })
+        .0
     }
 
     /// What is found, without what is silenced, how much that is, and what was read.
     fn told(self, lint: impl FnOnce(&[Arc<Document>]) -> Report) -> (Report, usize, Texts) {
-        let Self { documents, findings, mut allowed, texts } = self;
+        let Self { documents, findings, mut allowed, texts, templates } = self;
         let mut report = lint(&documents);
         for finding in report.findings.iter_mut().filter(|finding| is_unknown_kind(&finding.mistake)) {
             finding.help = IGNORE_UNKNOWN.to_owned();
         }
-        let aside = findings.into_iter().chain(std::mem::take(&mut allowed.wrong));
+        let aside = findings.into_iter().chain(templates.found()).chain(std::mem::take(&mut allowed.wrong));
         report.findings.splice(0..0, aside).for_each(drop);
         let silenced = allowed.take(&mut report.findings);
         (report, silenced, texts)
@@ -184,11 +221,18 @@ impl Reading {
 /// Whether the document is not a Kubernetes manifest at all.
 ///
 /// ```
-/// assert!(admit_language::lint::is_no_manifest(&serde_json::json!({"replicas": 3})));
+/// use admit_language::lint::is_no_manifest;
+/// use serde_json::json;
+///
+/// assert!(is_no_manifest(&json!({"replicas": 3})) && is_no_manifest(&json!({"apiVersion": "v2", "name": "chart"})));
+/// assert!(!is_no_manifest(&json!({"apiVersion": "v1", "metadata": {"name": "a"}})), "its kind was forgotten");
 /// ```
 #[must_use]
 pub fn is_no_manifest(document: &Value) -> bool {
-    document.get("apiVersion").is_none() && document.get("kind").is_none()
+    let has = |key: &str| document.get(key).is_some();
+    let is_named = has("apiVersion") && has("kind");
+    // Charts have a version and no kind, reports of tests the reverse.
+    !is_named && (!has("apiVersion") && !has("kind") || !has("metadata") && !has("spec"))
 }
 
 /// Whether the mistake is an object of a kind that no policy uses.
@@ -224,10 +268,23 @@ pub(crate) fn parse_placed(name: &str, text: &str) -> Result<(Vec<Document>, Lay
 /// Says so where the text is a template. [`parse`] has an example.
 #[must_use]
 pub fn of_template(mut mistakes: Vec<LoadError>, text: &str) -> Vec<LoadError> {
-    if text.contains("{{")
+    if is_template(text)
         && let Some(last) = mistakes.last_mut()
     {
         last.message.push_str("; templates are to be rendered first");
     }
     mistakes
+}
+
+fn is_template(text: &str) -> bool {
+    text.contains("{{")
+}
+
+/// Whether it is what overlays change in a definition.
+fn is_part(document: &Value) -> bool {
+    let is_definition = document.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition");
+    is_definition
+        && ["group", "names", "versions"]
+            .iter()
+            .all(|field| document.pointer(&format!("/spec/{field}")).is_none())
 }

@@ -1,0 +1,187 @@
+//! Documents of one name: overlays, charts and examples of a repository have them. A cluster holds the one that was applied
+//! last, so each is looked at as if it were there alone.
+//!
+//! ```text
+//! documents ──Layers::of──► first of each name · second of each name · … ──lint, each──► findings of those that are new in it
+//! ```
+//!
+//! Policies and bindings are looked at among all other documents, the last of each name; definitions need no others.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use admit_policy::lint::{Finding, Report, Severity};
+use admit_policy::manifest::{Document, Position};
+use admit_policy::{GroupVersionKind, PolicySet};
+use serde_json::Value;
+
+/// Policies and bindings of one name that are looked at: each takes a look at all that it stands among.
+const MAX_LAYERS: usize = 8;
+/// The code of what is told of documents of one name.
+pub(super) const CODE: &str = "duplicate";
+
+/// What tells documents apart in a cluster: group, kind, namespace and name.
+type Identity = (String, String, String, String);
+
+/// The documents, so that none of what is looked at together has a name twice.
+pub(super) struct Layers {
+    layers: Vec<Vec<Arc<Document>>>,
+    /// The layer that tells of a document, by its file and its beginning.
+    of: HashMap<Arc<str>, BTreeMap<Position, usize>>,
+    /// What is told of documents of one name.
+    found: Vec<Finding>,
+}
+
+/// Among which documents one is looked at.
+enum Place {
+    Everywhere,
+    /// As one of those of its name, by its number among them.
+    Among(Identity, usize),
+    Nowhere,
+}
+
+impl Place {
+    /// The layer that tells of it.
+    const fn first(&self) -> Option<usize> {
+        match self {
+            Self::Everywhere => Some(0),
+            Self::Among(_, number) => Some(*number),
+            Self::Nowhere => None,
+        }
+    }
+}
+
+impl Layers {
+    pub(super) fn of(documents: &[Arc<Document>]) -> Self {
+        let mut named: HashMap<Identity, Vec<&Document>> = HashMap::new();
+        let mut found = Vec::new();
+        let places: Vec<Place> =
+            documents.iter().map(|document| place(document, &mut named, &mut found)).collect();
+        let count = named.values().map(Vec::len).max().unwrap_or_default().max(1);
+        let needs_others: BTreeSet<usize> = documents
+            .iter()
+            .zip(&places)
+            .filter(|(document, _)| is_of_admission(&kind_of(document)))
+            .filter_map(|(_, place)| place.first())
+            .collect();
+        let mut layers = vec![Vec::new(); count];
+        let mut of: HashMap<Arc<str>, BTreeMap<Position, usize>> = HashMap::new();
+        for (document, place) in documents.iter().zip(&places) {
+            let Some(first) = place.first() else { continue };
+            let is_last = match place {
+                Place::Among(identity, number) => {
+                    named.get(identity).is_none_or(|all| all.len() == number.saturating_add(1))
+                }
+                Place::Everywhere | Place::Nowhere => true,
+            };
+            let is_in = |layer: usize| layer == first || is_last && needs_others.contains(&layer);
+            for (_, layer) in layers.iter_mut().enumerate().skip(first).filter(|(layer, _)| is_in(*layer)) {
+                layer.push(Arc::clone(document));
+            }
+            of.entry(Arc::clone(&document.file)).or_default().insert(document.here(), first);
+        }
+        Self { layers, of, found }
+    }
+
+    /// Whether no name is there twice.
+    pub(super) fn is_single(&self) -> bool {
+        self.layers.len() == 1
+    }
+
+    /// Looks at one layer after the other.
+    pub(super) fn lint(self, mut lint: impl FnMut(&[Arc<Document>]) -> Report) -> Report {
+        let mut report = Report::default();
+        for (number, documents) in self.layers.iter().enumerate() {
+            let Report { findings, costs } = lint(documents);
+            let is_own = |file: &Arc<str>, position: Position| {
+                let layer = self.of.get(file).and_then(|all| all.range(..=position).next_back());
+                layer.map_or(0, |(_, layer)| *layer) == number
+            };
+            report
+                .findings
+                .extend(findings.into_iter().filter(|one| is_own(&one.mistake.file, one.mistake.position)));
+            report.costs.extend(costs.into_iter().filter(|one| is_own(&one.file, one.position)));
+        }
+        if !self.is_single() || !self.found.is_empty() {
+            report.findings.extend(self.found);
+            report.findings.sort_by(|a, b| {
+                (&a.mistake.file, a.mistake.position).cmp(&(&b.mistake.file, b.mistake.position))
+            });
+        }
+        report
+    }
+}
+
+/// Where the document is looked at beside those before it, which `named` has.
+fn place<'d>(
+    document: &'d Document,
+    named: &mut HashMap<Identity, Vec<&'d Document>>,
+    found: &mut Vec<Finding>,
+) -> Place {
+    let Some(identity) = identity(document) else { return Place::Everywhere };
+    let before = named.entry(identity.clone()).or_default();
+    let number = before.len();
+    if let Some(first) = before.first() {
+        if !is_judged(document) {
+            return Place::Nowhere;
+        }
+        let is_new = before.iter().all(|known| known.value != document.value);
+        let is_looked_at = is_new && (number < MAX_LAYERS || !is_of_admission(&kind_of(document)));
+        found.push(told(document, first, is_new, is_looked_at));
+        if !is_looked_at {
+            return Place::Nowhere;
+        }
+    }
+    before.push(document);
+    Place::Among(identity, number)
+}
+
+/// None of what has no name where a name is required, which is told of each, and of what an API server reads from files, where
+/// names that are there twice are refused.
+fn identity(document: &Document) -> Option<Identity> {
+    let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (name, kind) = (text("/metadata/name"), kind_of(document));
+    if name.is_empty() && is_judged(document) || name.ends_with(".static.k8s.io") {
+        return None;
+    }
+    Some((kind.group, kind.kind, text("/metadata/namespace").to_owned(), name.to_owned()))
+}
+
+fn kind_of(document: &Document) -> GroupVersionKind {
+    let text = |key: &str| document.value.get(key).and_then(Value::as_str).unwrap_or_default();
+    GroupVersionKind::from_api_version(text("apiVersion"), text("kind"))
+}
+
+/// Whether lint has something to say of documents of this kind: others may be there as often as they like.
+fn is_judged(document: &Document) -> bool {
+    let kind = kind_of(document);
+    kind.group == "admit" || PolicySet::builder().is_of_use(&kind)
+}
+
+/// Policies, bindings, and exceptions from policies.
+fn is_of_admission(kind: &GroupVersionKind) -> bool {
+    matches!(kind.group.as_str(), "admit" | "admissionregistration.k8s.io")
+        && !kind.kind.ends_with("WebhookConfiguration")
+}
+
+fn told(document: &Document, first: &Document, is_new: bool, is_looked_at: bool) -> Finding {
+    let name = document.value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let place = format!("{}:{}", first.file, first.here().line);
+    let folder = |document: &Document| document.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    let kind = kind_of(document);
+    let named = format!("{} {name}", kind.kind);
+    let (severity, message, help) = if !is_new {
+        (Severity::Note, format!("{named}: the same is at {place}"), "")
+    } else if !is_looked_at {
+        let message =
+            format!("{named}: not looked at, as {MAX_LAYERS} others of this name are, the first at {place}");
+        (Severity::Warning, message, "give it alone")
+    } else {
+        // Overlays lie in folders of their own, and releases each in a file with its definitions.
+        let is_beside = is_of_admission(&kind) && folder(document) == folder(first);
+        let severity = if is_beside { Severity::Warning } else { Severity::Note };
+        let help = "a cluster holds the one that is applied last; each is looked at as if it were alone";
+        (severity, format!("{named}: another of this name is at {place}"), help)
+    };
+    Finding { code: CODE, severity, mistake: document.mistake(message), help: help.to_owned() }
+}
