@@ -128,6 +128,7 @@ pub use self::read::{json, manifest};
 pub use self::report::explanation;
 pub use self::request::rbac;
 pub use self::tools::eval::{AdhocError, Answer, evaluate, evaluate_recorded};
+pub use self::tools::system_fields::with_system_fields;
 pub use self::tools::{apply, init, lint, suite};
 
 /// The examples of the readme.

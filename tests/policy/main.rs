@@ -30,5 +30,6 @@ mod shipped;
 mod static_manifests;
 mod suites;
 mod support;
+mod system_fields;
 mod typing;
 mod webhooks;

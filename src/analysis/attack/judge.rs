@@ -8,7 +8,7 @@ use admit_policy::crd::Write;
 use admit_policy::suite::{self, Outcome, Suite};
 use admit_policy::{
     AccessAnswers, Builtins, Catalogue, Decision, Documents, Enforcement, EvalOptions, KnownKinds, Object,
-    Operation, Policy, PolicySet, Request, RulePath, Skipped, Verdict,
+    Operation, Policy, PolicySet, Request, RulePath, Skipped, Verdict, with_system_fields,
 };
 use serde_json::{Value, json};
 
@@ -94,8 +94,9 @@ impl<'a> Judge<'a> {
             judged.refused = Some(refused);
             return judged;
         }
+        judged.object = request.object.as_ref().map(|object| object.value().into_owned());
+        with_system_fields(&mut request, &host);
         let decision = self.set.decide_with(&request, &host, |_| true, EvalOptions::default());
-        judged.object = request.object.map(|object| object.value().into_owned());
         self.read(&decision, &mut judged);
         judged
     }

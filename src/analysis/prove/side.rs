@@ -11,7 +11,7 @@ use admit_policy::manifest::Document;
 use admit_policy::schema::{Malformed, Pattern, Schema};
 use admit_policy::{
     ExpressionId, GroupVersionKind, Keep, LoadOptions, Object, Operation, Origin, Path, PolicySet, Recording,
-    Request, Skipped, UserInfo, Verdict,
+    Request, Skipped, UserInfo, Verdict, with_system_fields,
 };
 use serde_json::{Value, json};
 
@@ -405,7 +405,9 @@ impl PolicyRules {
         host.ensure_namespace(
             new.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or("default"),
         );
-        let decision = self.set.decide(&subject.request(new, old), &host);
+        let mut request = subject.request(new, old);
+        with_system_fields(&mut request, &host);
+        let decision = self.set.decide(&request, &host);
         let mut said = Said { denied: !decision.allowed(), ..Said::default() };
         for outcome in &decision.outcomes {
             if let Some(Skipped::Failed { message }) = &outcome.skipped {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use admit_policy::crd::{CompiledCrd, CrdVersion, Write};
 use admit_policy::{
     AccessAnswers, Builtins, Decision, Documents, Enforcement, EvalOptions, GroupVersionKind, KnownKinds,
-    Object, Operation, PolicySet, Recording, Request, RulePath, Scope, UserInfo, Verdict,
+    Object, Operation, PolicySet, Recording, Request, RulePath, Scope, UserInfo, Verdict, with_system_fields,
 };
 use serde_json::{Value, json};
 
@@ -129,6 +129,7 @@ impl<'s> Judge<'s> {
                 message: denial.message,
             }));
         }
+        with_system_fields(&mut request, &self.host);
         let decision = self.set.decide_with(&request, &self.host, |_| true, eval);
         trial.objections.extend(objections(&decision));
         trial

@@ -6,3 +6,4 @@ pub(crate) mod eval;
 pub mod init;
 pub mod lint;
 pub mod suite;
+pub(crate) mod system_fields;

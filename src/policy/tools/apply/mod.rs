@@ -34,6 +34,7 @@ use crate::set::PolicySet;
 use crate::set::builtins::Builtins;
 use crate::set::documents::Documents;
 use crate::set::known::KnownKinds;
+use crate::tools::system_fields::with_system_fields;
 use crate::vap::{Binding, Missed, MutatingPolicy, Policy};
 
 pub(crate) use self::custom::not_strict;
@@ -262,6 +263,9 @@ impl<'s> Rehearsal<'s> {
 
     /// Puts the request to the policies.
     fn decide(&self, request: &Request<'_>, applied: &mut Applied, recording: Option<&Recording>) {
+        let mut request = request.clone();
+        with_system_fields(&mut request, &self.host);
+        let request = &request;
         let host = self.host.in_namespace(&request.namespace, &self.options.namespace_labels);
         if recording.is_some() {
             applied.missed.extend(self.set.missed(request, &host, |_| true));

@@ -18,6 +18,7 @@ use crate::set::PolicySet;
 use crate::set::builtins::Builtins;
 use crate::set::documents::Documents;
 use crate::set::known::KnownKinds;
+use crate::tools::system_fields::with_system_fields;
 use crate::vap::{Missed, Mutated};
 
 /// How far a case comes.
@@ -33,7 +34,10 @@ pub(super) enum Stage {
 /// What policies that validate are asked about.
 #[derive(Clone, Debug)]
 pub(super) struct Front {
+    /// As policies that change objects left it.
     pub(super) request: Request<'static>,
+    /// With what a server adds then.
+    pub(super) complete: Request<'static>,
     pub(super) host: Documents,
     /// Of the policies that change objects.
     pub(super) outcomes: Vec<PolicyOutcome>,
@@ -87,7 +91,9 @@ pub(super) fn stage(case: &Case, set: &PolicySet, recording: Option<&Recording>)
         Ok(validated) => validated && by_crd,
         Err(refused) => return Stage::Refused(refused.answer),
     };
-    Stage::Open(Box::new(Front { request, host, outcomes: mutated.outcomes, checked, missed }))
+    let mut complete = request.clone();
+    with_system_fields(&mut complete, &host);
+    Stage::Open(Box::new(Front { request, complete, host, outcomes: mutated.outcomes, checked, missed }))
 }
 
 /// The object after policies saw it once more that change objects.

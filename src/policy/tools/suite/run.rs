@@ -189,8 +189,8 @@ impl<'c> Reached<'c> {
     /// case has the same result in both.
     #[must_use]
     pub fn decide(&self, set: &PolicySet, policy: &str) -> Decision {
-        let Front { request, host, .. } = &self.front;
-        set.decide_only(request, host, |name| name == policy)
+        let Front { complete, host, .. } = &self.front;
+        set.decide_only(complete, host, |name| name == policy)
     }
 }
 
@@ -218,12 +218,12 @@ fn judged(case: &Case, answer: Answer) -> CaseResult {
 impl Front {
     /// What policies that validate make of it.
     fn answer(self, case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Answer {
-        let Self { request, host, outcomes, checked, mut missed } = self;
+        let Self { request, complete, host, outcomes, checked, mut missed } = self;
         let in_force = reach::in_force(case);
-        let mut decision = set.decide_with(&request, &host, &in_force, recording.into());
+        let mut decision = set.decide_with(&complete, &host, &in_force, recording.into());
         decision.outcomes.splice(0..0, outcomes);
         if recording.is_some() {
-            missed.extend(set.missed(&request, &host, &in_force));
+            missed.extend(set.missed(&complete, &host, &in_force));
         }
         let object = request.object.as_ref().map(|object| object.value().into_owned());
         let again = case.expect.idempotent.then(|| reach::again(case, &request, (set, &host)));
