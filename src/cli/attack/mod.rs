@@ -2,11 +2,13 @@
 
 mod answer;
 mod given;
+mod unbound;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use admit_analysis::attack::{Attacked, Finding, Inquiry};
+use admit_apimachinery::yaml;
 use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::Document;
 use admit_policy::suite::Accepted;
@@ -34,7 +36,7 @@ that bindings leave out, and params that are not there (bindings); and the same 
 where all policies together admit the neighbour. Both requests were put to the engine; the least different pairs come first.
 
 Denied requests come from the cases of suites (those among the files, and --suite), from -f, or are found. A policy of which none \
-is known is undecided. What is meant to get past is named in a suite: it is counted, and no finding.
+is known is undecided, and so is one that nothing binds, unless --bind does. What is meant to get past is named in a suite: it is counted, and no finding.
 
   accepted:
   - {policy: privileged, family: operations, path: UPDATE, reason: Pods do not change in this}
@@ -44,6 +46,7 @@ Examples:
   admit attack policies/privileged.yaml -f privileged-pod.yaml
   admit attack policies/datagather --definitions deploy/crds --write past.suite.yaml
   admit attack policies/ -o sarif > attack.sarif
+  admit attack library/ --bind --ignore-unknown
 
 Exit codes: 0 nothing gets past, 1 something does, 2 usage or unreadable input, 3 a policy or CRD does not compile, \
 4 internal error, 5 something is undecided")]
@@ -76,6 +79,10 @@ pub(super) struct AttackArgs {
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 
+    /// Attack policies that no binding names as if each had one that denies everywhere
+    #[arg(long)]
+    bind: bool,
+
     /// Let the files have objects of kinds that no policy uses
     #[arg(long)]
     ignore_unknown: bool,
@@ -103,7 +110,9 @@ impl AttackArgs {
 
     fn answers(&self) -> Result<Vec<Answer>, Fault> {
         let paths: Vec<&PathBuf> = self.policies.iter().chain(&self.definitions).collect();
-        let documents = load::policy_documents(&paths)?;
+        let mut documents = load::policy_documents(&paths)?;
+        let bindings = if self.bind { unbound::bindings(&documents) } else { Vec::new() };
+        documents.extend(bindings.iter().cloned());
         let set = PolicySet::load_with(&documents, LoadOptions { ignore_unknown: self.ignore_unknown })
             .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
             .converting(conversion::offline)
@@ -133,7 +142,7 @@ impl AttackArgs {
             process::warn(&format!("accepted, and not found any more: {policy}: {family} {path}"));
         }
         if let Some(file) = &self.write {
-            self.write_suite(file, &answers)?;
+            self.write_suite(file, &answers, &bindings)?;
         }
         Ok(answers)
     }
@@ -166,7 +175,7 @@ impl AttackArgs {
     }
 
     /// Both requests of each pair, each with what the engine says of it.
-    fn write_suite(&self, file: &Path, answers: &[Answer]) -> Result<(), Fault> {
+    fn write_suite(&self, file: &Path, answers: &[Answer], bindings: &[Document]) -> Result<(), Fault> {
         let mut cases = Vec::new();
         for answer in answers {
             for found in &answer.attacked.findings {
@@ -179,17 +188,27 @@ impl AttackArgs {
             }
         }
         let paths = self.policies.iter().chain(&self.definitions);
-        let documents: Vec<String> = paths
-            .map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string())
-            .collect();
+        let shown =
+            |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+        let mut documents: Vec<String> = paths.map(|path| shown(path)).collect();
+        let beside = file.with_extension("bindings.yaml");
+        if !bindings.is_empty() {
+            documents.push(shown(&beside));
+        }
         let suite =
             json!({"apiVersion": "admit/v1", "kind": "Suite", "documents": documents, "cases": cases});
         if cases.is_empty() {
             process::warn("nothing gets past: no suite is written");
             return Ok(());
         }
-        std::fs::write(file, render::json(&suite))
-            .map_err(|error| Fault::usage(format!("{}: {error}", file.display())))
+        let write = |file: &Path, text: String| {
+            std::fs::write(file, text).map_err(|error| Fault::usage(format!("{}: {error}", file.display())))
+        };
+        if !bindings.is_empty() {
+            let texts: Vec<String> = bindings.iter().map(|binding| yaml::write(&binding.value)).collect();
+            write(&beside, texts.join("---\n"))?;
+        }
+        write(file, render::json(&suite))
     }
 }
 
