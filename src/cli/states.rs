@@ -1,11 +1,12 @@
 //! `admit states`: draws which values of a field may follow one another under the policies and definitions.
 
+mod drawn;
 mod inputs;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use admit_analysis::states::{Diagram, Difference, FieldPath, Picture, Subject, compare};
+use admit_analysis::states::{Diagram, FieldPath, Picture, Subject, compare};
 use admit_apiserver::BuiltinKinds;
 use admit_policy::LoadOptions;
 use admit_policy::manifest::Document;
@@ -13,6 +14,7 @@ use admit_policy::suite::{StatesCase, StatesOf, Suite};
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
 
+pub(super) use self::drawn::Drawn;
 pub(super) use self::inputs::Inputs;
 use self::inputs::passed_over;
 use super::Exit;
@@ -109,26 +111,6 @@ enum Format {
     Svg,
     /// One document
     Json,
-}
-
-/// All pictures, and where the one that was expected differs.
-#[derive(Debug)]
-pub(super) struct Drawn {
-    pub(super) pictures: Vec<Picture>,
-    pub(super) differences: Vec<Difference>,
-}
-
-impl Drawn {
-    pub(super) fn exit(&self) -> Exit {
-        let differs = self.differences.iter().any(|difference| !difference.is_undecided());
-        if differs {
-            Exit::Differs
-        } else if self.differences.is_empty() && self.pictures.iter().all(Picture::is_decided) {
-            Exit::Expected
-        } else {
-            Exit::Undecided
-        }
-    }
 }
 
 impl StatesArgs {

@@ -8,7 +8,7 @@ mod upgrade;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use admit_analysis::prove::{Inquiry, Question, Side, Solver, Subject, Verdict};
+use admit_analysis::prove::{Inquiry, Question, Side, Solver, Subject, Undecided, Verdict};
 use admit_policy::manifest::Document;
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
@@ -31,8 +31,8 @@ maps have no bound, or a greater one, it holds up to --items, and so where texts
 the engine judged itself. What cannot be followed is undecided, with the place in the expression: an answer that is never guessed. \
 Without a solver small objects are tried, which can refute a claim and never prove it.
 
-Of definitions each version that is served is asked about, of policies each kind among --definitions that their constraints name; \
-of a policy it is asked what it says where it matches. Ratcheting, and limits of cost and size, are no part of claims.
+Of definitions each version that is served is asked about, of policies each kind among --definitions that their constraints name: \
+one about other kinds, as those that are built in, is undecided. Of a policy it is asked what it says where it matches. Ratcheting, and limits of cost and size, are no part of claims.
 
 Of an upgrade it is asked for each version that both serve whether whatever could be created still can (of documents in which the old \
 definition drops nothing), and whether whatever is stored, in that version, can still be updated without a change, and its status \
@@ -218,16 +218,18 @@ impl ProveArgs {
         let progress = Progress::of(Some(pairs.len()), "proving");
         let mut answers = Vec::new();
         for (left, right) in pairs {
-            for subject in subjects(left, &definitions)? {
+            let subjects = subjects(left, &definitions)?;
+            if subjects.is_empty() && is_policy(&left.value) {
+                answers.push(of_no_subject(claim, left, right));
+            }
+            for subject in subjects {
                 answers.push(self.answer((question, claim), &subject, left, right)?);
             }
             progress.step();
         }
         drop(progress);
         if answers.is_empty() {
-            return Err(Fault::usage(
-                "there is no CRD with rules, and no policy whose kind --definitions has, in the files",
-            ));
+            return Err(Fault::usage("there is neither a CRD nor a policy in the files"));
         }
         Ok(answers)
     }
@@ -285,6 +287,29 @@ impl ProveArgs {
             is_policy: is_policy(&left.value),
             at: None,
         })
+    }
+}
+
+/// Of a policy about kinds whose fields are not known: those built in, and those whose definition is not given.
+fn of_no_subject(claim: &'static str, left: &Document, right: Option<&Document>) -> Answer {
+    let compared: Vec<&Document> = std::iter::once(left).chain(right).collect();
+    let rules = left.value.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
+    let named = rules.into_iter().flatten().filter_map(|rule| rule.get("resources")?.as_array());
+    let mut named: Vec<&str> = named.flatten().filter_map(Value::as_str).collect();
+    named.dedup();
+    let kinds = if named.is_empty() { "no kinds".to_owned() } else { named.join(", ") };
+    let what = format!("objects without a CRD among --definitions, as those of built-in kinds are: {kinds}");
+    let field = Some("spec.matchConstraints".to_owned());
+    let place = (left.file.to_string(), left.position("spec.matchConstraints"));
+    Answer {
+        claim,
+        names: compared.iter().map(|document| name(&document.value)).collect(),
+        places: compared.iter().map(|document| (document.file.to_string(), document.here())).collect(),
+        kind: kinds,
+        verdict: Verdict::Undecided(vec![Undecided { what, field, span: None, side: 0 }]),
+        undecided_at: vec![place],
+        is_policy: true,
+        at: None,
     }
 }
 

@@ -15,8 +15,6 @@ const CIRCLES: &[&str] = &[
     "src/apiserver/managed_fields/path/parts.rs",
     // Values hold lists and maps, and these hold values.
     "src/cel/value/constant.rs",
-    // The command and what draws it share what is drawn.
-    "src/cli/render/states/mod.rs",
 ];
 
 /// How often names that are passed on may be followed; more is a name that leads to itself.

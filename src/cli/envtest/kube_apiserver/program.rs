@@ -67,7 +67,7 @@ const FLAGS: &[Flag] = &[
     Flag {
         name: "runtime-config",
         value: "VERSIONS",
-        help: "GROUP/VERSION=BOOL, with commas between: may say only what is so; api/all=true is all that is built",
+        help: "GROUP/VERSION=BOOL, with commas between: may say only what is so, as api/ga=true and api/beta=false do",
     },
     Flag { name: "secure-port", value: "PORT", help: "Port to listen on [default: 6443]" },
     Flag {
