@@ -24,10 +24,12 @@ async fn everybody_may_do_everything_where_nobody_decides() {
     let open = Server::builder().authorization(AuthorizationMode::AlwaysAllow).build().await.unwrap();
     assert_eq!(asked(&open, Identity::anonymous(), MAPS).await.status, 200);
     assert_eq!(asked(&open, Identity::new("joe", []), "/metrics").await.status, 200);
-    let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-        "spec": {"user": "joe", "groups": ["system:authenticated"], "resourceAttributes": {"verb": "delete", "resource": "nodes"}}});
-    let told = post(&open, "/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await.body;
-    assert_eq!(told["status"], json!({"allowed": true}), "without a reason");
+    for groups in [json!(["system:authenticated"]), json!(["crew"]), json!([])] {
+        let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": {"user": "joe", "groups": groups, "resourceAttributes": {"verb": "delete", "resource": "nodes"}}});
+        let told = post(&open, "/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await.body;
+        assert_eq!(told["status"], json!({"allowed": true}), "{groups}: without a reason");
+    }
     let roles = get(&open, "/apis/rbac.authorization.k8s.io/v1/clusterroles").await.body;
     let names = roles["items"].as_array().unwrap().iter().map(|role| &role["metadata"]["name"]);
     assert!(names.clone().count() > 10 && names.clone().all(|name| name != "/"));

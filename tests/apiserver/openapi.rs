@@ -229,3 +229,104 @@ async fn the_older_document_says_less_of_custom_kinds() {
     let older = accepting(&server, "/openapi/v2", protobuf).await.body;
     assert_eq!(older.as_str().unwrap().matches("openEmbedded").count(), 1);
 }
+
+fn names(parameters: &Value) -> String {
+    let parameters = parameters.as_array().into_iter().flatten();
+    parameters.filter_map(|parameter| parameter["name"].as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// What the operations of a path have in common stands beside them, and only there.
+#[tokio::test]
+async fn parameters_stand_where_kubernetes_publishes_them() {
+    let server = Server::builder().build().await.unwrap();
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}}});
+    let definition = json!({
+        "metadata": {"name": "cats.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "cats", "kind": "Cat"}, "versions": [version]},
+    });
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    assert_eq!(harness::post(&server, definitions, &definition).await.status, 201);
+    let list = "allowWatchBookmarks continue fieldSelector labelSelector limit resourceVersion \
+        resourceVersionMatch sendInitialEvents shardSelector timeoutSeconds watch";
+    let alone = list.replace("limit ", "limit pretty ");
+    let deletion = "dryRun gracePeriodSeconds ignoreStoreReadErrorWithClusterBreakingPotential \
+        orphanDependents propagationPolicy";
+    let collection = "continue dryRun fieldSelector gracePeriodSeconds \
+        ignoreStoreReadErrorWithClusterBreakingPotential labelSelector limit orphanDependents propagationPolicy \
+        resourceVersion resourceVersionMatch sendInitialEvents shardSelector timeoutSeconds";
+    let write = "dryRun fieldManager fieldValidation";
+    let forced = format!("{write} force");
+    for (root, plural, read, collection) in
+        [("/api/v1", "configmaps", "", collection), ("/apis/example.com/v1", "cats", "resourceVersion", list)]
+    {
+        let document = harness::get(&server, &format!("/openapi/v3{root}")).await.body;
+        let told = |path: &str, pointer: &str| {
+            let item = &document["paths"][format!("{root}{path}{plural}")];
+            names(item.pointer(pointer).unwrap_or(&Value::Null))
+        };
+        let here = |pointer: &str| told("/namespaces/{namespace}/", pointer);
+        assert_eq!(told("/", "/parameters"), alone, "{root}");
+        assert_eq!(told("/", "/get/parameters"), "", "{root}");
+        assert_eq!(here("/parameters"), "namespace pretty", "{root}");
+        assert_eq!(here("/get/parameters"), list, "{root}");
+        assert_eq!(here("/post/parameters"), write, "{root}");
+        assert_eq!(here("/delete/parameters"), collection, "{root}");
+        let item = &document["paths"][format!("{root}/namespaces/{{namespace}}/{plural}/{{name}}")];
+        assert_eq!(names(&item["parameters"]), "name namespace pretty", "{root}");
+        for (method, expected) in
+            [("get", read), ("put", write), ("patch", forced.as_str()), ("delete", deletion)]
+        {
+            assert_eq!(names(&item[method]["parameters"]), expected, "{root} {method}");
+        }
+    }
+    let document = harness::get(&server, "/openapi/v3/apis/example.com/v1").await.body;
+    let path = "/apis/example.com/v1/namespaces/{namespace}/cats/{name}/status";
+    let patch = &document["paths"][path]["patch"];
+    assert_eq!(patch["description"], "partially update status of the specified Cat");
+    assert_eq!(patch["operationId"], "patchExampleComV1NamespacedCatStatus");
+    let everywhere = &document["paths"]["/apis/example.com/v1/cats"]["get"];
+    assert_eq!(everywhere["operationId"], "listExampleComV1CatForAllNamespaces");
+}
+
+/// Generators of clients name a function after each operation, and write its parameters' texts beside them.
+#[test]
+fn operations_have_names_of_their_own_and_parameters_have_texts() {
+    let openapi = OpenApi::default();
+    let mut known = std::collections::HashSet::new();
+    for (name, document) in documents(&openapi) {
+        for (path, item) in document["paths"].as_object().expect("paths") {
+            let operations = item.as_object().into_iter().flatten().filter(|(name, _)| *name != "parameters");
+            let mut parameters: Vec<&Value> =
+                item["parameters"].as_array().expect("parameters").iter().collect();
+            let shared = parameters.clone();
+            for (method, operation) in operations {
+                let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
+                assert!(!id.is_empty() && known.insert(id.clone()), "{name} {path} {method}: {id}");
+                let own: Vec<_> = operation["parameters"].as_array().into_iter().flatten().collect();
+                assert!(own.iter().all(|own| !shared.contains(own)), "{path} {method}");
+                parameters.extend(own);
+            }
+            for parameter in parameters {
+                assert!(
+                    parameter["description"].as_str().is_some_and(|text| text.len() > 8),
+                    "{path} {parameter}"
+                );
+                assert!(parameter["schema"]["type"].is_string(), "{path} {parameter}");
+            }
+        }
+    }
+    let rows = builtin_rows();
+    let protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    for accepted in ["application/json", protobuf] {
+        let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accepted))]);
+        let response = openapi.handle(&rows, "/openapi/v2", "", &headers).expect("a document");
+        let text = String::from_utf8_lossy(response.body()).into_owned();
+        for told in
+            ["Watch for changes to the described resources", "list of returned objects", "List of services"]
+        {
+            assert!(text.contains(told), "{accepted}: {told}");
+        }
+    }
+}

@@ -6,6 +6,7 @@
 
 mod older_schemas;
 mod operations;
+mod parameters;
 mod paths;
 mod schemas;
 mod v2;

@@ -1,11 +1,11 @@
-//! Describes one operation of a path: parameters, body, responses, and the extensions that clients look for.
+//! Describes one operation of a path: body, responses, its own parameters, and the extensions that clients look for.
 //!
 //! Clients probe for the `fieldValidation` parameter on PATCH before they leave the validation of fields to the
-//! server.
+//! server, and generators of clients name their functions by `operationId`.
 
 use serde_json::{Map, Value, json};
 
-use crate::resources::ResourceInfo;
+use crate::resources::{ResourceInfo, Scope};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
@@ -20,28 +20,21 @@ pub(super) enum Action {
 
 /// What an operation takes as its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+enum Body {
     None,
     Object,
     Patch,
     DeleteOptions,
 }
 
-impl Body {
-    pub(super) fn of(action: Action) -> Self {
-        match action {
-            Action::Get | Action::List => Self::None,
-            Action::Create | Action::Replace => Self::Object,
-            Action::Patch => Self::Patch,
-            Action::Delete | Action::DeleteCollection => Self::DeleteOptions,
-        }
-    }
-}
-
 #[derive(Clone, Debug)]
 pub(super) struct Operation<'a> {
     pub(super) row: &'a ResourceInfo,
     pub(super) action: Action,
+    /// The part of the object that the path leads to, such as `status`; empty for all of it.
+    pub(super) part: &'a str,
+    /// Whether the path leads to objects of all namespaces.
+    pub(super) everywhere: bool,
     /// The schema's name of what is answered.
     pub(super) answer: String,
     /// The schema's name of what is sent.
@@ -49,54 +42,26 @@ pub(super) struct Operation<'a> {
 }
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
-
-const DRY_RUN: (&str, &str, &str) =
-    ("dryRun", "string", "`All` runs every stage of the request and stores nothing");
-const FIELD_MANAGER: (&str, &str, &str) = (
-    "fieldManager",
-    "string",
-    "the name under which the changed fields are owned, at most 128 printable characters",
-);
-const FIELD_VALIDATION: (&str, &str, &str) = (
-    "fieldValidation",
-    "string",
-    "what becomes of unknown and duplicate fields: `Ignore` drops them, `Warn` also warns, `Strict` refuses the request",
-);
-const FORCE: (&str, &str, &str) = (
-    "force",
-    "boolean",
-    "whether an apply request takes over fields that others own; unset for other patches",
-);
-const RESOURCE_VERSION: (&str, &str, &str) =
-    ("resourceVersion", "string", "which versions of the resource the answer may be taken from");
-const LIST: [(&str, &str, &str); 8] = [
-    ("allowWatchBookmarks", "boolean", "whether a watch may send events of type BOOKMARK"),
-    ("continue", "string", "the token of the previous page"),
-    ("fieldSelector", "string", "restricts the answer to objects whose fields match"),
-    ("labelSelector", "string", "restricts the answer to objects whose labels match"),
-    ("limit", "integer", "the largest number of objects in one answer"),
-    ("resourceVersionMatch", "string", "how resourceVersion is compared: `Exact` or `NotOlderThan`"),
-    ("timeoutSeconds", "integer", "how long a list or watch may take"),
-    ("watch", "boolean", "whether to stream changes instead of answering once"),
-];
-const DELETE: [(&str, &str, &str); 3] = [
-    ("gracePeriodSeconds", "integer", "how long the object may take to end; 0 means at once"),
-    ("orphanDependents", "boolean", "superseded by propagationPolicy"),
-    ("propagationPolicy", "string", "what becomes of dependents: `Orphan`, `Background` or `Foreground`"),
-];
+const TEXT: [&str; 2] = ["application/json", "application/yaml"];
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+const STREAMS: [&str; 2] =
+    ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
 impl Operation<'_> {
-    pub(super) fn render(&self, body: Body) -> Value {
+    /// The operation with those of its parameters that the path does not show.
+    pub(super) fn render(&self, parameters: Vec<Value>) -> Value {
         let row = self.row;
         let mut operation = Map::new();
         operation.insert("tags".into(), json!([tag(row)]));
         operation.insert("description".into(), self.description().into());
-        operation.insert("parameters".into(), self.parameters().into());
-        if let Some(content) = self.request_content(body) {
-            let required = body != Body::DeleteOptions;
+        operation.insert("operationId".into(), self.id().into());
+        if !parameters.is_empty() {
+            operation.insert("parameters".into(), parameters.into());
+        }
+        if let Some(content) = self.request_content() {
             let mut request = Map::new();
             request.insert("content".into(), content);
-            if required {
+            if self.body() != Body::DeleteOptions {
                 request.insert("required".into(), true.into());
             }
             operation.insert("requestBody".into(), Value::Object(request));
@@ -110,17 +75,49 @@ impl Operation<'_> {
         Value::Object(operation)
     }
 
+    /// Deleting a collection of custom objects is published without its options.
+    fn body(&self) -> Body {
+        match self.action {
+            Action::Get | Action::List => Body::None,
+            Action::Create | Action::Replace => Body::Object,
+            Action::Patch => Body::Patch,
+            Action::DeleteCollection if !self.row.builtin => Body::None,
+            Action::Delete | Action::DeleteCollection => Body::DeleteOptions,
+        }
+    }
+
     fn description(&self) -> String {
         let kind = &self.row.kind;
+        let of = if self.part.is_empty() { String::new() } else { format!("{} of ", self.part) };
         match self.action {
-            Action::Get => format!("read the specified {kind}"),
+            Action::Get => format!("read {of}the specified {kind}"),
+            Action::List if self.row.builtin => format!("list or watch objects of kind {kind}"),
             Action::List => format!("list objects of kind {kind}"),
-            Action::Create => format!("create a {kind}"),
-            Action::Replace => format!("replace the specified {kind}"),
-            Action::Patch => format!("partially update the specified {kind}"),
-            Action::Delete => format!("delete a {kind}"),
+            Action::Create => format!("create {} {kind}", article(kind)),
+            Action::Replace => format!("replace {of}the specified {kind}"),
+            Action::Patch => format!("partially update {of}the specified {kind}"),
+            Action::Delete => format!("delete {} {kind}", article(kind)),
             Action::DeleteCollection => format!("delete collection of {kind}"),
         }
+    }
+
+    /// `readCoreV1NamespacedPodStatus`, `deleteRbacAuthorizationV1CollectionClusterRole`.
+    fn id(&self) -> String {
+        let row = self.row;
+        let verb = match self.action {
+            Action::Get => "read",
+            Action::List => "list",
+            Action::Create => "create",
+            Action::Replace => "replace",
+            Action::Patch => "patch",
+            Action::Delete | Action::DeleteCollection => "delete",
+        };
+        let namespaced = row.scope == Scope::Namespaced;
+        let [group, version, part] = [group(row).as_str(), &row.version, self.part].map(capital);
+        let collection = if self.action == Action::DeleteCollection { "Collection" } else { "" };
+        let scope = if namespaced && !self.everywhere { "Namespaced" } else { "" };
+        let all = if self.everywhere { "ForAllNamespaces" } else { "" };
+        format!("{verb}{group}{version}{collection}{scope}{}{part}{all}", row.kind)
     }
 
     fn kubernetes_action(&self) -> &'static str {
@@ -135,34 +132,14 @@ impl Operation<'_> {
         }
     }
 
-    fn parameters(&self) -> Vec<Value> {
-        let mut parameters: Vec<(&str, &str, &str)> = match self.action {
-            Action::Get => vec![RESOURCE_VERSION],
-            Action::List => LIST.iter().copied().chain([RESOURCE_VERSION]).collect(),
-            Action::Create | Action::Replace => vec![DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION],
-            Action::Patch => vec![DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION, FORCE],
-            Action::Delete => DELETE.iter().copied().chain([DRY_RUN]).collect(),
-            Action::DeleteCollection => {
-                DELETE.iter().chain(&LIST).copied().chain([DRY_RUN, RESOURCE_VERSION]).collect()
-            }
-        };
-        parameters.sort_unstable();
-        parameters
-            .into_iter()
-            .map(|(name, kind, description)| {
-                json!({"name": name, "in": "query", "description": description,
-                    "schema": {"type": kind, "uniqueItems": true}})
-            })
-            .collect()
-    }
-
-    fn request_content(&self, body: Body) -> Option<Value> {
+    fn request_content(&self) -> Option<Value> {
         let patch = format!("{META}.Patch");
         let options = format!("{META}.DeleteOptions");
-        match body {
+        let types: &[&str] = if self.row.builtin { &["*/*"] } else { &TEXT };
+        match self.body() {
             Body::None => None,
-            Body::Object => Some(content(&["application/json", "application/yaml"], &self.sent)),
-            Body::DeleteOptions => Some(content(&["application/json", "application/yaml"], &options)),
+            Body::Object => Some(content(types, &self.sent)),
+            Body::DeleteOptions => Some(content(types, &options)),
             Body::Patch => {
                 let mut types = vec![
                     "application/apply-patch+yaml",
@@ -178,29 +155,27 @@ impl Operation<'_> {
     }
 
     fn responses(&self) -> Value {
-        let answer = content(&["application/json", "application/yaml"], &self.answer);
-        let mut responses = Map::new();
-        responses.insert("200".into(), json!({"description": "OK", "content": answer}));
-        if matches!(self.action, Action::Create | Action::Replace) {
-            responses.insert("201".into(), json!({"description": "Created", "content": answer}));
+        let mut types = TEXT.to_vec();
+        if self.row.builtin {
+            types.push(PROTOBUF);
+            types.extend(STREAMS.iter().filter(|_| self.action == Action::List));
         }
-        if self.action == Action::Create {
-            responses.insert("202".into(), json!({"description": "Accepted", "content": answer}));
+        types.sort_unstable();
+        let answer = content(&types, &self.answer);
+        let mut responses = Map::new();
+        let further: &[(&str, &str)] = match self.action {
+            Action::Create => &[("201", "Created"), ("202", "Accepted")],
+            Action::Replace => &[("201", "Created")],
+            Action::Patch if self.row.builtin => &[("201", "Created")],
+            Action::Delete => &[("202", "Accepted")],
+            _ => &[],
+        };
+        for (code, text) in [("200", "OK")].iter().chain(further) {
+            responses.insert((*code).to_owned(), json!({"description": text, "content": answer}));
         }
         responses.insert("401".into(), json!({"description": "Unauthorized"}));
         Value::Object(responses)
     }
-}
-
-/// A parameter that stands in the path itself.
-pub(super) fn path_parameter(name: &str, description: &str) -> Value {
-    json!({"name": name, "in": "path", "description": description, "required": true,
-        "schema": {"type": "string", "uniqueItems": true}})
-}
-
-pub(super) fn pretty() -> Value {
-    json!({"name": "pretty", "in": "query", "description": "`true` asks for indented output",
-        "schema": {"type": "string", "uniqueItems": true}})
 }
 
 fn content(types: &[&str], schema: &str) -> Value {
@@ -208,15 +183,25 @@ fn content(types: &[&str], schema: &str) -> Value {
     types.iter().map(|kind| ((*kind).to_owned(), reference.clone())).collect::<Map<_, _>>().into()
 }
 
+fn article(kind: &str) -> &'static str {
+    if kind.starts_with(['A', 'E', 'I', 'O', 'U', 'a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+}
+
 /// `core_v1`, `insightsOpenshiftIo_v1alpha1`.
 fn tag(row: &ResourceInfo) -> String {
+    format!("{}_{}", group(row), row.version)
+}
+
+/// The group as one word: `core`, `rbacAuthorization`, `insightsOpenshiftIo`.
+fn group(row: &ResourceInfo) -> String {
     let group = if row.group.is_empty() { "core" } else { row.group.trim_end_matches(".k8s.io") };
     let mut words = group.split(['.', '-']);
     let mut camel = words.next().unwrap_or_default().to_owned();
-    for word in words {
-        let mut letters = word.chars();
-        camel.extend(letters.next().map(|first| first.to_ascii_uppercase()));
-        camel.push_str(letters.as_str());
-    }
-    format!("{camel}_{}", row.version)
+    camel.extend(words.map(capital));
+    camel
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
 }

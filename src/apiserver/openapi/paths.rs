@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::operations::{Action, Body, Operation, path_parameter, pretty};
+use super::operations::{Action, Operation};
+use super::parameters;
 use super::schemas::Schemas;
 use crate::resources::{ResourceInfo, Scope, Subresource};
 
@@ -23,11 +24,13 @@ pub(super) fn of_resource(row: &ResourceInfo, schemas: &mut Schemas) -> Map<Stri
     };
     let mut scope_parameters = Vec::new();
     if namespaced {
-        scope_parameters.push(path_parameter("namespace", "the namespace that the object lives in"));
+        scope_parameters.extend(parameters::namespace());
     }
     let mut paths = Map::new();
-    let operation =
-        |action, answer: &str| Operation { row, action, answer: answer.to_owned(), sent: object.clone() };
+    let operation = |action, answer: &str| {
+        let (answer, sent) = (answer.to_owned(), object.clone());
+        Operation { row, action, part: "", everywhere: false, answer, sent }
+    };
     let operations = [
         ("list", "get", operation(Action::List, &list)),
         ("create", "post", operation(Action::Create, &object)),
@@ -35,11 +38,12 @@ pub(super) fn of_resource(row: &ResourceInfo, schemas: &mut Schemas) -> Map<Stri
     ];
     insert(&mut paths, &collection, row, &operations, &scope_parameters);
     if namespaced {
-        let everywhere = [("list", "get", operation(Action::List, &list))];
+        let listed = Operation { everywhere: true, ..operation(Action::List, &list) };
+        let everywhere = [("list", "get", listed)];
         insert(&mut paths, &format!("{root}/{}", row.plural), row, &everywhere, &[]);
     }
 
-    scope_parameters.push(path_parameter("name", &format!("name of the {}", row.kind)));
+    scope_parameters.push(parameters::name_of(&row.kind));
     let item = format!("{collection}/{{name}}");
     let operations = [
         ("get", "get", operation(Action::Get, &object)),
@@ -53,13 +57,17 @@ pub(super) fn of_resource(row: &ResourceInfo, schemas: &mut Schemas) -> Map<Stri
             continue;
         }
         let answer = if *subresource == Subresource::Scale { schemas.scale() } else { object.clone() };
-        let operation = |action| Operation { row, action, answer: answer.clone(), sent: answer.clone() };
+        let part = subresource.name();
+        let operation = |action| {
+            let (answer, sent) = (answer.clone(), answer.clone());
+            Operation { row, action, part, everywhere: false, answer, sent }
+        };
         let operations = [
             ("get", "get", operation(Action::Get)),
             ("update", "put", operation(Action::Replace)),
             ("patch", "patch", operation(Action::Patch)),
         ];
-        let path = format!("{item}/{}", subresource.name());
+        let path = format!("{item}/{part}");
         insert_always(&mut paths, path, &operations, &scope_parameters);
     }
     paths
@@ -87,14 +95,17 @@ fn insert_always(
     paths: &mut Map<String, Value>,
     path: String,
     operations: &[(&str, &str, Operation<'_>)],
-    parameters: &[Value],
+    of_path: &[Value],
 ) {
+    let mut own: Vec<Vec<Value>> = operations
+        .iter()
+        .map(|(_, _, operation)| parameters::of_action(operation.action, operation.row.builtin))
+        .collect();
+    let shared = parameters::shared(of_path, &mut own);
     let mut item = Map::new();
-    for (_, method, operation) in operations {
-        item.insert((*method).to_owned(), operation.render(Body::of(operation.action)));
+    for ((_, method, operation), parameters) in operations.iter().zip(own) {
+        item.insert((*method).to_owned(), operation.render(parameters));
     }
-    let mut parameters = parameters.to_vec();
-    parameters.push(pretty());
-    item.insert("parameters".to_owned(), json!(parameters));
+    item.insert("parameters".to_owned(), json!(shared));
     paths.insert(path, Value::Object(item));
 }

@@ -19,7 +19,7 @@ pub(super) fn render(documents: &[Value]) -> Vec<u8> {
     }
     let mut info = Message::default();
     info.text(1, "Kubernetes");
-    info.text(2, "v1.36");
+    info.text(2, "1.36");
     let mut all_paths = Message::default();
     for (path, item) in paths {
         all_paths.message(2, &named(path, &path_item(item)));
@@ -50,6 +50,7 @@ fn path_item(item: &Value) -> Message {
             message.message(number, &self::operation(operation));
         }
     }
+    parameters(&mut message, 9, item);
     message
 }
 
@@ -58,18 +59,28 @@ fn operation(operation: &Value) -> Message {
     if let Some(description) = operation.get("description").and_then(Value::as_str) {
         message.text(3, description);
     }
-    for parameter in operation.get("parameters").and_then(Value::as_array).into_iter().flatten() {
-        let text = |name: &str| parameter.get(name).and_then(Value::as_str).unwrap_or_default();
-        let mut query = Message::default();
-        query.text(2, "query");
-        query.text(3, text("description"));
-        query.text(4, text("name"));
-        // Parameter item, parameter, not a body, in the query.
-        message.message(8, &Message::of(1, &Message::of(2, &Message::of(3, &query))));
-    }
+    parameters(&mut message, 8, operation);
     message.message(9, &Message::default());
     extensions(&mut message, 13, operation.as_object());
     message
+}
+
+/// The parameters of a path or of an operation. None of them is a body.
+fn parameters(message: &mut Message, number: u32, owner: &Value) {
+    for parameter in owner.get("parameters").and_then(Value::as_array).into_iter().flatten() {
+        let text = |pointer: &str| parameter.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let in_path = text("/in") == "path";
+        let (place, kind) = if in_path { (4, 5) } else { (3, 6) };
+        let mut shown = Message::default();
+        if in_path {
+            shown.number(1, 1);
+        }
+        for (number, pointer) in [(2, "/in"), (3, "/description"), (4, "/name"), (kind, "/schema/type")] {
+            shown.text(number, text(pointer));
+        }
+        // Parameter item, parameter, not a body, in the query or in the path.
+        message.message(number, &Message::of(1, &Message::of(2, &Message::of(place, &shown))));
+    }
 }
 
 /// A v3 schema in v2's words: references stand alone, unions of types do not exist.

@@ -16,7 +16,7 @@ pub(super) fn render(documents: &[Value]) -> Value {
     let definitions: Map<String, Value> =
         schemas.into_iter().map(|(name, definition)| (name.clone(), schema(definition))).collect();
     json!({
-        "swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36"},
+        "swagger": "2.0", "info": {"title": "Kubernetes", "version": "1.36"},
         "paths": paths, "definitions": definitions
     })
 }

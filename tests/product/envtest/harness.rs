@@ -72,8 +72,12 @@ impl Process {
 
     /// Waits for 200 at the path, as a harness that does not look at certificates.
     pub(crate) fn wait_for(&mut self, port: u16, path: &str, tls: bool) {
+        self.wait_for_status(200, port, path, tls);
+    }
+
+    pub(crate) fn wait_for_status(&mut self, status: u16, port: u16, path: &str, tls: bool) {
         let began = Instant::now();
-        while !is_ok(port, path, tls) {
+        while !answers(status, port, path, tls) {
             let ended = self.child.try_wait().unwrap();
             assert!(ended.is_none(), "it ended with {ended:?}:\n{}", self.log());
             assert!(began.elapsed() < START, "not ready:\n{}", self.log());
@@ -108,7 +112,7 @@ impl Drop for Process {
     }
 }
 
-fn is_ok(port: u16, path: &str, tls: bool) -> bool {
+fn answers(status: u16, port: u16, path: &str, tls: bool) -> bool {
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let Ok(stream) = TcpStream::connect(address) else { return false };
     let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
@@ -121,7 +125,7 @@ fn is_ok(port: u16, path: &str, tls: bool) -> bool {
         let mut stream = stream;
         let _ = stream.write_all(request.as_bytes()).and_then(|()| stream.read_to_string(&mut answer));
     }
-    answer.starts_with("HTTP/1.1 200")
+    answer.starts_with(&format!("HTTP/1.1 {status}"))
 }
 
 /// Of somebody who trusts everybody.

@@ -54,6 +54,12 @@ impl Envtest {
     }
 
     fn apiserver(&self) -> Process {
+        let mut apiserver = self.start_apiserver("RBAC");
+        apiserver.wait_for(self.ports.1, "/healthz", true);
+        apiserver
+    }
+
+    fn start_apiserver(&self, authorization: &str) -> Process {
         let (etcd, port) = self.ports;
         assert!(!self.has_flag("kube-apiserver", "insecure-port"));
         let folder = self.place.path("certificates");
@@ -65,11 +71,11 @@ impl Envtest {
             fs::write(folder.join("client-cert-auth-ca.crt"), &self.clients.pair.certificate).unwrap();
         }
         let folder = folder.to_str().unwrap();
-        let mut apiserver = self.place.start(
+        self.place.start(
             "kube-apiserver",
             &[
                 "--allow-privileged=true".to_owned(),
-                "--authorization-mode=RBAC".to_owned(),
+                format!("--authorization-mode={authorization}"),
                 "--bind-address=127.0.0.1".to_owned(),
                 format!("--cert-dir={folder}"),
                 format!("--client-ca-file={folder}/client-cert-auth-ca.crt"),
@@ -81,9 +87,7 @@ impl Envtest {
                 format!("--service-account-signing-key-file={folder}/sa-signer.key"),
                 "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
             ],
-        );
-        apiserver.wait_for(port, "/healthz", true);
-        apiserver
+        )
     }
 
     fn has_flag(&self, program: &str, flag: &str) -> bool {
@@ -239,6 +243,17 @@ async fn controllers_run_where_the_folder_was_asked_for_them() {
     while namespaces.get_opt("going").await.unwrap().is_some() {
         tokio::task::yield_now().await;
     }
+}
+
+/// Else whoever reaches the port could do everything.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_shows_no_credentials_is_refused_where_everybody_may_do_everything() {
+    let envtest = Envtest::new(&[]);
+    let _etcd = envtest.etcd();
+    let mut apiserver = envtest.start_apiserver("RBAC,AlwaysAllow");
+    apiserver.wait_for_status(401, envtest.ports.1, "/healthz", true);
+    let maps: Api<ConfigMap> = Api::default_namespaced(envtest.client().await);
+    maps.create(&PostParams::default(), &map("made")).await.unwrap();
 }
 
 /// fabric8's kube-api-test, and jenvtest before it: values after spaces, single dashes, flags given twice, one pair of

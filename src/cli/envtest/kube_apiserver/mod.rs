@@ -81,6 +81,11 @@ impl Asked {
 
     async fn serve(self, shutdown: CancellationToken) -> Result<(), Fault> {
         let Self { given, listen, etcd, builder, advertised, range } = self;
+        if anonymous_asked(&given)? && authorization(&given)? == AuthorizationMode::AlwaysAllow {
+            tracing::warn!(
+                "--anonymous-auth: requests without credentials are refused where AlwaysAllow decides"
+            );
+        }
         let addresses: Vec<IpAddr> = [Some(listen.ip()).filter(|ip| !ip.is_unspecified()), advertised]
             .into_iter()
             .flatten()
@@ -165,11 +170,13 @@ fn decided(given: &Given, program: &Path) -> Result<ServerBuilder, Fault> {
     }
     let controllers =
         Controllers::named(controllers).map_err(|error| Fault::usage(format!("--controllers: {error}")))?;
+    let authorization = authorization(given)?;
     let mut builder = Server::builder()
         .admission_plugins(plugins)
         .controllers(controllers)
-        .authorization(authorization(given)?)
-        .anonymous(given.switch("anonymous-auth")?.unwrap_or(true));
+        .authorization(authorization)
+        // Else everybody could do everything, whoever they are: as kube-apiserver, whatever the flag asks.
+        .anonymous(anonymous_asked(given)? && authorization != AuthorizationMode::AlwaysAllow);
     if let Some(path) = given.path("token-auth-file") {
         let flag = "token-auth-file";
         let users =
@@ -179,6 +186,10 @@ fn decided(given: &Given, program: &Path) -> Result<ServerBuilder, Fault> {
         }
     }
     Ok(builder)
+}
+
+fn anonymous_asked(given: &Given) -> Result<bool, Fault> {
+    Ok(given.switch("anonymous-auth")?.unwrap_or(true))
 }
 
 fn authorization(given: &Given) -> Result<AuthorizationMode, Fault> {

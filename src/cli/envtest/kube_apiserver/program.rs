@@ -22,7 +22,11 @@ const FLAGS: &[Flag] = &[
         value: "",
         help: "Let privileged containers in, which are always let in",
     },
-    Flag { name: "anonymous-auth", value: "", help: "Answer requests without credentials [default: true]" },
+    Flag {
+        name: "anonymous-auth",
+        value: "",
+        help: "Answer requests without credentials; never where AlwaysAllow decides [default: true]",
+    },
     Flag {
         name: "api-audiences",
         value: "NAMES",

@@ -1,0 +1,110 @@
+//! What kube-apiserver publishes of the parameters that operations take: names, types and texts, as version 1.36 words
+//! them. The texts stand in `parameters.json`; for another version they are taken from a document that its server
+//! publishes.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::operations::Action;
+
+#[derive(Debug, Deserialize)]
+struct Parameter {
+    name: String,
+    #[serde(rename = "in")]
+    place: String,
+    #[serde(rename = "type")]
+    kind: String,
+    description: String,
+}
+
+/// By name; a name whose text differs by operation has a row for each.
+static PARAMETERS: LazyLock<HashMap<String, Parameter>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("parameters.json")).unwrap_or_default());
+
+const LIST: [&str; 11] = [
+    "allowWatchBookmarks",
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "shardSelector",
+    "timeoutSeconds",
+    "watch",
+];
+/// Those of a list that only a watch heeds.
+const WATCH: [&str; 2] = ["allowWatchBookmarks", "watch"];
+const WRITE: [&str; 3] = ["dryRun", "fieldManager", "fieldValidation"];
+const PATCH: [&str; 4] = ["dryRun", "fieldManager of a patch", "fieldValidation", "force"];
+const DELETE: [&str; 5] = [
+    "dryRun",
+    "gracePeriodSeconds",
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
+    "orphanDependents",
+    "propagationPolicy",
+];
+
+/// The query parameters of an operation, in the order of their names. Custom kinds are published with one more on
+/// `get`, and without those of a deletion on `deletecollection`.
+pub(super) fn of_action(action: Action, builtin: bool) -> Vec<Value> {
+    let names: Vec<&str> = match action {
+        Action::Get if builtin => Vec::new(),
+        Action::Get => vec!["resourceVersion"],
+        Action::DeleteCollection if builtin => {
+            LIST.into_iter().filter(|name| !WATCH.contains(name)).chain(DELETE).collect()
+        }
+        Action::List | Action::DeleteCollection => LIST.to_vec(),
+        Action::Create | Action::Replace => WRITE.to_vec(),
+        Action::Patch => PATCH.to_vec(),
+        Action::Delete => DELETE.to_vec(),
+    };
+    sorted(names.into_iter().filter_map(published).collect())
+}
+
+/// The parameters that all operations of a path share: its own parts, whether the answer is indented, and what the
+/// operations have in common, which they then leave out.
+pub(super) fn shared(of_path: &[Value], operations: &mut [Vec<Value>]) -> Vec<Value> {
+    let common: Vec<Value> = match operations {
+        [] => Vec::new(),
+        [first, others @ ..] => {
+            let everywhere = |parameter: &&Value| others.iter().all(|other| other.contains(parameter));
+            first.iter().filter(everywhere).cloned().collect()
+        }
+    };
+    for operation in operations {
+        operation.retain(|parameter| !common.contains(parameter));
+    }
+    sorted(of_path.iter().cloned().chain(published("pretty")).chain(common).collect())
+}
+
+/// The name of the object, as a part of the path.
+pub(super) fn name_of(kind: &str) -> Value {
+    json!({"name": "name", "in": "path", "description": format!("name of the {kind}"), "required": true,
+        "schema": {"type": "string", "uniqueItems": true}})
+}
+
+/// The namespace of the object, as a part of the path.
+pub(super) fn namespace() -> Option<Value> {
+    published("namespace")
+}
+
+fn published(name: &str) -> Option<Value> {
+    let parameter = PARAMETERS.get(name)?;
+    let mut shown =
+        json!({"name": parameter.name, "in": parameter.place, "description": parameter.description});
+    if parameter.place == "path" {
+        shown["required"] = true.into();
+    }
+    shown["schema"] = json!({"type": parameter.kind, "uniqueItems": true});
+    Some(shown)
+}
+
+fn sorted(mut parameters: Vec<Value>) -> Vec<Value> {
+    parameters.sort_by(|left, right| left["name"].as_str().cmp(&right["name"].as_str()));
+    parameters
+}
