@@ -3,12 +3,17 @@
 //! What waits to be written is bounded in bytes. What finds no room, or cannot be written, is lost; that is said when it begins
 //! and when it ends, with how much was lost.
 
+mod policy;
+
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
+
+pub use self::policy::{AuditPolicy, AuditPolicyError};
+pub(crate) use self::policy::{Level, Recorded, Stage};
 
 /// Bytes of events that wait to be written.
 const WAITING: usize = 32 << 20;
@@ -44,6 +49,8 @@ pub struct AuditLog {
     waiting: Arc<AtomicUsize>,
     /// Events that found no room since that was told last.
     lost: Arc<AtomicU64>,
+    /// What says what is written; without one, all is, in one event, at a level that goes by what it is about.
+    policy: Option<Arc<AuditPolicy>>,
 }
 
 /// What the thread is told.
@@ -65,7 +72,29 @@ impl AuditLog {
         let counted = Arc::clone(&waiting);
         let keep = move || keep(writer, &coming, &counted);
         thread::Builder::new().name("audit log".to_owned()).spawn(keep)?;
-        Ok(Self { entries, waiting, lost })
+        Ok(Self { entries, waiting, lost, policy: None })
+    }
+
+    /// The same log, in which a server writes what `policy` says, at the stages that it does not omit.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use admit_apiserver::{AuditLog, AuditPolicy, Server};
+    ///
+    /// let policy = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}";
+    /// let log = AuditLog::to(std::io::stderr())?.following(AuditPolicy::parse(policy)?);
+    /// let server = Server::builder().audit_log(log);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn following(mut self, policy: AuditPolicy) -> Self {
+        self.policy = Some(Arc::new(policy));
+        self
+    }
+
+    pub(crate) fn policy(&self) -> Option<&AuditPolicy> {
+        self.policy.as_deref()
     }
 
     /// Waits until what was added is written, or some seconds: whoever ends the process calls it last.

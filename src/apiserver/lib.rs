@@ -19,7 +19,7 @@
 //! | `housekeeping` | which controllers of kube-controller-manager run beside the server | nothing of ours |
 //! | `identity` | who sends a request | nothing of ours |
 //! | `logs` | where the logs of pods come from | nothing of ours |
-//! | `audit` | how the audit log is written | nothing of ours |
+//! | `audit` | what is written in the audit log, and how | identity |
 //! | `warning` | the texts of `Warning` headers, and the annotations of the audit log | nothing of ours |
 //! | `object` | the metadata of an object that is held as JSON | interrupt |
 //! | `clock` | the time of day | object |
@@ -88,7 +88,7 @@ mod validation;
 mod warning;
 
 pub use admission::{AdmissionPlugins, PluginError};
-pub use audit::AuditLog;
+pub use audit::{AuditLog, AuditPolicy, AuditPolicyError};
 pub use authentication::{TokenKey, TokenKeyError, TokenPublicKey};
 pub use authorization::AuthorizationMode;
 pub use cel_types::BuiltinTypes;

@@ -4,6 +4,7 @@
 //! stderr; `render` formats them. Only this module knows all parts of the program.
 
 mod attack;
+mod audit_log;
 mod bench;
 mod certs;
 mod check;

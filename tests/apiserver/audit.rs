@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _};
 
-use admit_apiserver::{AuditLog, Server};
+use admit_apiserver::{AuditLog, AuditPolicy, Server};
 use axum::body::Body;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,21 +25,32 @@ struct Logged {
 
 impl Logged {
     async fn new() -> Self {
+        Self::following(None).await
+    }
+
+    async fn following(policy: Option<&str>) -> Self {
         let (read, write) = io::pipe().unwrap();
-        let log = AuditLog::to(write).unwrap();
+        let mut log = AuditLog::to(write).unwrap();
+        if let Some(policy) = policy {
+            log = log.following(AuditPolicy::parse(policy).unwrap());
+        }
         let server = Server::builder().audit_log(log.clone()).build().await.unwrap();
         Self { server, log, read }
     }
 
     /// The events of requests that create or change what has this plural, or of all reads of it.
     fn events(self, plural: &str) -> Vec<Value> {
+        let all = self.all().into_iter();
+        all.filter(|event| event["objectRef"]["resource"] == plural).collect()
+    }
+
+    fn all(self) -> Vec<Value> {
         let Self { server, log, mut read } = self;
         log.settle();
         drop((server, log));
         let mut text = String::new();
         read.read_to_string(&mut text).unwrap();
-        let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        events.filter(|event| event["objectRef"]["resource"] == plural).collect()
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
@@ -189,4 +200,70 @@ async fn the_reason_names_the_binding() {
         .collect();
     let reason = "RBAC: allowed by RoleBinding \"readers/default\" of ClusterRole \"reader\" to User \"ann\"";
     assert_eq!(told, [json!(["allow", reason]), json!(["forbid", ""]), json!(["allow", ""])]);
+}
+
+const POLICY: &str = "
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitManagedFields: true
+rules:
+- {level: None, resources: [{resources: [pods]}]}
+- {level: RequestResponse, verbs: [create], resources: [{resources: [configmaps]}], omitStages: [RequestReceived]}
+- {level: Request, verbs: [update], resources: [{resources: [configmaps]}], omitStages: [ResponseComplete]}
+- {level: Metadata, resources: [{resources: [configmaps]}]}
+";
+
+/// What an event is: its level, stage and verb, and whether it has what was sent, and what was answered.
+fn outline(event: &Value) -> Value {
+    json!([
+        event["level"],
+        event["stage"],
+        event["verb"],
+        event.get("requestObject").is_some(),
+        event.get("responseObject").is_some()
+    ])
+}
+
+#[tokio::test]
+async fn a_policy_says_what_is_written_and_when() {
+    let logged = Logged::following(Some(POLICY)).await;
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
+    let made = post(&logged.server, MAPS, &map).await;
+    assert!(made.body["metadata"]["managedFields"].is_array());
+    let send = async |request: http::request::Builder, body: String| {
+        let request = request.header("content-type", "application/json").body(Body::from(body)).unwrap();
+        logged.server.router().oneshot(request).await.unwrap()
+    };
+    let put = send(Request::put(format!("{MAPS}/a")), made.body.to_string()).await;
+    assert_eq!(put.status(), 200);
+    assert_eq!(send(Request::delete(format!("{MAPS}/b")), String::new()).await.status(), 404);
+    let token = Request::get(MAPS).header("authorization", "Bearer nobody");
+    assert_eq!(send(token, String::new()).await.status(), 401);
+    assert_eq!(post(&logged.server, PODS, &pod()).await.status, 201);
+    assert_eq!(send(Request::get("/version"), String::new()).await.status(), 200);
+    let watch = send(Request::get(format!("{MAPS}?watch=true")), String::new()).await;
+    drop(watch);
+    let events = logged.all();
+    let outlines: Vec<Value> = events.iter().map(outline).collect();
+    assert_eq!(
+        outlines,
+        [
+            json!(["RequestResponse", "ResponseComplete", "create", true, true]),
+            json!(["Request", "RequestReceived", "update", false, false]),
+            json!(["Metadata", "RequestReceived", "delete", false, false]),
+            json!(["Metadata", "ResponseComplete", "delete", false, false]),
+            json!(["Metadata", "ResponseStarted", "list", false, false]),
+            json!(["Metadata", "RequestReceived", "watch", false, false]),
+            json!(["Metadata", "ResponseStarted", "watch", false, false]),
+            json!(["Metadata", "ResponseComplete", "watch", false, false]),
+        ]
+    );
+    assert_eq!(events[0]["responseObject"]["data"], json!({"k": "v"}));
+    assert_eq!(events[0]["responseObject"]["metadata"].get("managedFields"), None);
+    assert_eq!(events[1].get("responseStatus"), None, "nothing is answered yet");
+    assert_eq!(events[1]["stageTimestamp"], events[1]["requestReceivedTimestamp"]);
+    let ids: Vec<&Value> = events.iter().map(|event| &event["auditID"]).collect();
+    assert!(ids[2] == ids[3] && ids[5] == ids[6] && ids[6] == ids[7] && ids[3] != ids[5], "{ids:?}");
+    assert_eq!(events[3]["responseStatus"]["reason"], "NotFound");
+    assert_eq!((&events[4]["responseStatus"]["code"], &events[4]["user"]), (&json!(401), &json!({})));
 }

@@ -39,13 +39,13 @@ impl Script {
 }
 
 async fn review(State(script): State<Script>, Json(review): Json<Value>) -> Json<Value> {
-    let uid = review["request"]["uid"].clone();
+    let (uid, version) = (review["request"]["uid"].clone(), review["apiVersion"].clone());
     script.asked.lock().unwrap().push(review);
     let mut response = script.response.lock().unwrap().clone();
     if response.get("uid").is_none() {
         response["uid"] = uid;
     }
-    Json(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
+    Json(json!({"apiVersion": version, "kind": "AdmissionReview", "response": response}))
 }
 
 /// Answers as the script says: `code`, `type` and `body`.

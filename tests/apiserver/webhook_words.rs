@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::harness::{delete, post};
-use crate::webhook::{CONFIGURATIONS, MAPS, Script, asking, configuration, map, serve};
+use crate::webhook::{CONFIGURATIONS, MAPS, Script, asking, configuration, hooked, map, serve};
 
 #[tokio::test]
 async fn what_is_no_answer_is_told_as_kube_apiserver_tells_it() {
@@ -101,4 +101,56 @@ async fn warnings_are_sent_as_kube_apiserver_sends_them() {
     let made = post(&server, &format!("{MAPS}?dryRun=All"), &map("one")).await;
     assert_eq!(made.warnings.len(), 16);
     assert!(made.warnings.iter().all(|warning| warning.len() == 256 + r#"299 - """#.len()));
+}
+
+/// The first version of its list that is known is the one that a webhook is asked in. Of an answer in v1beta1 neither the uid nor
+/// the type of the patch is looked at.
+#[tokio::test]
+async fn a_webhook_is_asked_in_the_first_version_that_it_takes() {
+    let script = Script::default();
+    let (server, client) = hooked(&script, "/validate").await;
+    let versions = |versions: &[&str]| configuration(&client, &json!({"admissionReviewVersions": versions}));
+    let mut mutating = versions(&["v2", "v1beta1", "v1"]);
+    mutating["kind"] = json!("MutatingWebhookConfiguration");
+    let mutations = CONFIGURATIONS.replace("validating", "mutating");
+    let made = post(&server, &mutations, &mutating).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    let patch = STANDARD.encode(json!([{"op": "add", "path": "/data/b", "value": "2"}]).to_string());
+    script.answers(json!({"allowed": true, "uid": "another", "patch": patch}));
+    let made = post(&server, MAPS, &map("one")).await;
+    assert_eq!((made.status, &made.body["data"]), (201, &json!({"a": "1", "b": "2"})), "{made:?}");
+    let asked = script.asked();
+    assert_eq!(asked[0]["apiVersion"], "admission.k8s.io/v1beta1");
+    assert_eq!(
+        asked[0]["request"]["requestKind"],
+        json!({"group": "", "version": "v1", "kind": "ConfigMap"})
+    );
+    assert_eq!(delete(&server, &format!("{mutations}/hook"), None).await.status, 200);
+
+    // A validating webhook of v1beta1 may answer with a patch, which changes nothing.
+    assert_eq!(post(&server, CONFIGURATIONS, &versions(&["v1beta1"])).await.status, 201);
+    let made = post(&server, MAPS, &map("two")).await;
+    assert_eq!((made.status, &made.body["data"]), (201, &json!({"a": "1"})), "{made:?}");
+    script.answers(json!({"allowed": false, "status": {"message": "no"}}));
+    let refused = post(&server, MAPS, &map("three")).await;
+    assert_eq!(refused.message(), "admission webhook \"validate.hook.example\" denied the request: no");
+}
+
+#[tokio::test]
+async fn an_answer_in_another_version_than_the_question_is_none() {
+    let script = Script::default();
+    let server = asking(&script, "/raw", &json!({"admissionReviewVersions": ["v1beta1"]})).await;
+    for (answer, why) in [
+        (
+            json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}),
+            "failed to call webhook: converting (v1.AdmissionReview) to (v1beta1.AdmissionReview): unknown conversion",
+        ),
+        (json!({}), "received invalid webhook response: webhook response was absent"),
+    ] {
+        script.answers(json!({"code": 200, "type": "application/json", "body": answer.to_string()}));
+        let refused = post(&server, MAPS, &map("one")).await;
+        let told =
+            format!("Internal error occurred: failed calling webhook \"validate.hook.example\": {why}");
+        assert_eq!((refused.status, refused.message()), (500, told.as_str()));
+    }
 }

@@ -4,7 +4,6 @@ use admit_apimachinery::names::path_segment;
 use admit_policy::AccessAttributes;
 use http::{Method, header};
 
-use super::Incoming;
 use super::path::{Place, Target};
 use super::tls::Unverified;
 use crate::call::{ListOptions, Query};
@@ -38,15 +37,15 @@ pub(super) fn identity(server: &Server, parts: &http::request::Parts) -> Result<
 }
 
 /// The request as something that may be allowed.
-pub(super) fn attributes(incoming: &Incoming, target: &Target) -> AccessAttributes {
+pub(super) fn attributes(parts: &http::request::Parts, target: &Target) -> AccessAttributes {
     match target {
         Target::Other => AccessAttributes::Path {
-            verb: incoming.method.as_str().to_lowercase(),
-            path: incoming.path.clone(),
+            verb: parts.method.as_str().to_lowercase(),
+            path: parts.uri.path().to_owned(),
         },
         Target::Resource(place) => {
-            let query = Query::parse(&incoming.query);
-            let verb = verb(&incoming.method, place, &query);
+            let query = Query::parse(parts.uri.query().unwrap_or_default());
+            let verb = verb(&parts.method, place, &query);
             let listing = matches!(verb, "list" | "watch" | "deletecollection");
             let selector = |name: &str| if listing { query.text(name) } else { String::new() };
             AccessAttributes::Resource {

@@ -1,5 +1,5 @@
-//! Makes the audit event of a request, in the shape of `audit.k8s.io/v1`: of the stage `ResponseComplete`, and of
-//! `ResponseStarted` for answers that are streams.
+//! Makes the audit events of a request, in the shape of `audit.k8s.io/v1`. A policy says at which level and stages; without one
+//! there is one event, of the stage `ResponseComplete`, or of `ResponseStarted` for answers that are streams, at this level:
 //!
 //! | request | level |
 //! |---|---|
@@ -21,7 +21,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::connection::Peer;
-use crate::audit::AuditLog;
+use crate::audit::{AuditLog, Level, Recorded, Stage};
+use crate::clock::Clock;
 use crate::codec::{self, Format};
 use crate::identity::Identity;
 use crate::server::Server;
@@ -36,6 +37,10 @@ pub(super) struct Noted(Arc<Mutex<Notes>>);
 
 #[derive(Debug)]
 struct Notes {
+    log: AuditLog,
+    clock: Clock,
+    /// What the policy says, where there is one and the request is to be written.
+    recorded: Option<Recorded>,
     id: String,
     received: Timestamp,
     uri: String,
@@ -53,12 +58,15 @@ struct Notes {
 }
 
 impl Noted {
-    pub(super) fn of(server: &Server, request: &Request) -> Self {
+    pub(super) fn of(log: AuditLog, server: &Server, request: &Request) -> Self {
         let text = |name| {
             let value = request.headers().get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
             value.unwrap_or_default().to_owned()
         };
         Self(Arc::new(Mutex::new(Notes {
+            log,
+            clock: server.clock().clone(),
+            recorded: None,
             id: uuid::Uuid::new_v4().to_string(),
             received: server.clock().now(),
             uri: request.uri().path_and_query().map(ToString::to_string).unwrap_or_default(),
@@ -78,12 +86,16 @@ impl Noted {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    pub(super) fn user(&self, user: &Identity) {
-        self.note(|notes| notes.user = Some(user.clone()));
-    }
-
-    pub(super) fn asks(&self, attributes: &AccessAttributes) {
-        self.note(|notes| notes.attributes = Some(attributes.clone()));
+    /// What is asked, and by whom, where that is known.
+    pub(super) fn asks(&self, user: Option<&Identity>, attributes: &AccessAttributes) {
+        self.note(|notes| {
+            notes.user = user.cloned();
+            notes.attributes = Some(attributes.clone());
+            notes.recorded = notes.log.policy().and_then(|policy| policy.recorded(attributes, user));
+            if notes.recorded.is_some() && user.is_some() {
+                notes.write(Stage::RequestReceived, None);
+            }
+        });
     }
 
     pub(super) fn authorized(&self, acting: &Identity, access: Option<&Access>) {
@@ -97,8 +109,8 @@ impl Noted {
         self.note(|notes| notes.sent = bytes.clone());
     }
 
-    /// Writes the event of the request, which is answered by `response`.
-    pub(super) async fn finish(self, log: &AuditLog, server: &Server, mut response: Response) -> Response {
+    /// Writes the events of the request, which is answered by `response`.
+    pub(super) async fn finish(self, mut response: Response) -> Response {
         let annotations = response.extensions_mut().remove::<Annotations>();
         // A stream has no length: it may go on for long, and shows nothing of its own.
         let streams = response.body().size_hint().exact().is_none();
@@ -113,14 +125,21 @@ impl Noted {
             code: parts.status.as_u16(),
             body: if parts.headers.contains_key(header::CONTENT_ENCODING) { Bytes::new() } else { bytes },
             format: format_of(&parts.headers),
-            streams,
             annotations,
-            at: server.clock().now(),
         };
-        let mut line = self.0.lock().unwrap_or_else(PoisonError::into_inner).event(&answered).to_string();
-        line.push('\n');
-        log.add(line.into_bytes());
-        Response::from_parts(parts, body)
+        let goes_on = {
+            let notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            notes.answered(&answered, streams)
+        };
+        if !goes_on {
+            return Response::from_parts(parts, body);
+        }
+        let ending = Ending { noted: self, answered };
+        let body = body.map_frame(move |frame| {
+            let _ends_with_the_body = &ending;
+            frame
+        });
+        Response::from_parts(parts, Body::new(body))
     }
 }
 
@@ -129,23 +148,72 @@ struct Answered {
     code: u16,
     body: Bytes,
     format: Format,
-    streams: bool,
     annotations: Option<Annotations>,
-    at: Timestamp,
+}
+
+/// A request whose answer goes on for long: it is complete when there is no more of it, or nobody who wants it.
+struct Ending {
+    noted: Noted,
+    answered: Answered,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.noted.note(|notes| notes.write(Stage::ResponseComplete, Some(&self.answered)));
+    }
 }
 
 impl Notes {
-    fn event(&self, answered: &Answered) -> Value {
-        let (verb, mut about) = self.asked();
-        let level = level(&verb, about.as_ref());
-        let writes = matches!(verb.as_str(), "create" | "update");
+    /// Writes what there is to write when the answer is there. Whether there will be more when it has ended.
+    fn answered(&self, answered: &Answered, streams: bool) -> bool {
+        // Who is not known is refused before the request counts as received.
+        if self.attributes.is_some() && self.user.is_none() {
+            self.write(Stage::ResponseStarted, Some(answered));
+            return false;
+        }
+        if self.log.policy().is_none() {
+            let stage = if streams { Stage::ResponseStarted } else { Stage::ResponseComplete };
+            self.write(stage, Some(answered));
+            return false;
+        }
+        if self.attributes.as_ref().is_some_and(is_long) {
+            self.write(Stage::ResponseStarted, Some(answered));
+        }
+        if !streams {
+            self.write(Stage::ResponseComplete, Some(answered));
+        }
+        streams
+    }
+
+    /// Writes the event of a stage, unless a policy omits it.
+    fn write(&self, stage: Stage, answered: Option<&Answered>) {
+        let (verb, about) = self.asked();
+        let level = match self.recorded {
+            Some(recorded) if recorded.at(stage) => recorded.level,
+            None if self.log.policy().is_none() => level(&verb, about.as_ref()),
+            _ => return,
+        };
+        let mut line = self.event(stage, level, &verb, about, answered).to_string();
+        line.push('\n');
+        self.log.add(line.into_bytes());
+    }
+
+    fn event(
+        &self,
+        stage: Stage,
+        level: Level,
+        verb: &str,
+        mut about: Option<Value>,
+        answered: Option<&Answered>,
+    ) -> Value {
+        let sent = self.sent(level, verb).filter(|_| answered.is_some());
         let mut event = Map::new();
         let mut set = |field: &str, value: Value| drop(event.insert(field.to_owned(), value));
         set("kind", "Event".into());
         set("apiVersion", "audit.k8s.io/v1".into());
-        set("level", level.into());
+        set("level", level.name().into());
         set("auditID", self.id.as_str().into());
-        set("stage", if answered.streams { "ResponseStarted" } else { "ResponseComplete" }.into());
+        set("stage", stage.name().into());
         set("requestURI", self.uri.as_str().into());
         set("verb", verb.into());
         set("user", self.user.as_ref().map_or_else(|| json!({}), Identity::user_info));
@@ -159,44 +227,69 @@ impl Notes {
         if !self.user_agent.is_empty() {
             set("userAgent", self.user_agent.as_str().into());
         }
-        let answer = || parsed(&answered.body, answered.format);
-        let answer = if level == "RequestResponse" || answered.code >= 400 { answer() } else { None };
-        let sent = || parsed(&self.sent, format_named(&self.content_type));
-        let sent = if level == "RequestResponse" || writes { sent() } else { None };
-        if let Some(mut about) = about.take() {
-            if let Some(sent) = sent.as_ref().filter(|_| writes) {
-                complete(&mut about, sent);
-            }
+        if let (Some(about), Some(sent)) = (&mut about, &sent)
+            && creates_or_replaces(verb)
+        {
+            complete(about, sent);
+        }
+        if let Some(about) = about {
             set("objectRef", about);
         }
-        set("responseStatus", status(answered.code, answer.as_ref()));
-        if level == "RequestResponse" {
-            if let Some(sent) = sent {
+        if let Some(answered) = answered {
+            let is_told =
+                level == Level::RequestResponse || answered.code >= 400 || verb.starts_with("delete");
+            let answer = if is_told { self.shown(&answered.body, answered.format) } else { None };
+            set("responseStatus", status(answered.code, answer.as_ref()));
+            if let Some(sent) = sent.filter(|_| level >= Level::Request) {
                 set("requestObject", sent);
             }
-            if let Some(answer) = answer {
+            if let Some(answer) = answer.filter(|_| level == Level::RequestResponse) {
                 set("responseObject", answer);
             }
         }
         set("requestReceivedTimestamp", micros(self.received));
-        set("stageTimestamp", micros(answered.at));
+        let at = if stage == Stage::RequestReceived { self.received } else { self.clock.now() };
+        set("stageTimestamp", micros(at));
+        let annotations = self.annotations(level, answered);
+        if !annotations.is_empty() {
+            set("annotations", Value::Object(annotations));
+        }
+        Value::Object(event)
+    }
+
+    /// What was sent, where something is said of it.
+    fn sent(&self, level: Level, verb: &str) -> Option<Value> {
+        let is_wanted = level >= Level::Request || creates_or_replaces(verb);
+        if is_wanted { self.shown(&self.sent, format_named(&self.content_type)) } else { None }
+    }
+
+    /// What a body holds, as far as it is to be shown.
+    fn shown(&self, body: &Bytes, format: Format) -> Option<Value> {
+        let mut value = parsed(body, format)?;
+        if self.recorded.is_some_and(|recorded| recorded.omits_managed_fields) {
+            without_managed_fields(&mut value);
+        }
+        Some(value)
+    }
+
+    fn annotations(&self, level: Level, answered: Option<&Answered>) -> Map<String, Value> {
         let mut annotations = Map::new();
         if let Some(access) = &self.access {
             let decision = if access.allowed { "allow" } else { "forbid" };
             annotations.insert("authorization.k8s.io/decision".to_owned(), decision.into());
             annotations.insert("authorization.k8s.io/reason".to_owned(), access.reason.as_str().into());
         }
-        let made = answered.annotations.iter().flat_map(|annotations| &annotations.0);
+        let made = answered.and_then(|answered| answered.annotations.as_ref());
         // What a patch holds was sent, and is logged where what was sent is.
-        let told = made.filter(|(key, _)| level != "Metadata" || !key.starts_with(OF_PATCHES));
+        let told = made
+            .into_iter()
+            .flat_map(|made| &made.0)
+            .filter(|(key, _)| level >= Level::Request || !key.starts_with(OF_PATCHES));
         for (key, value) in told {
             // An annotation that is there is never overwritten.
             annotations.entry(key.as_str()).or_insert_with(|| value.as_str().into());
         }
-        if !annotations.is_empty() {
-            set("annotations", Value::Object(annotations));
-        }
-        Value::Object(event)
+        annotations
     }
 
     /// The verb, and the reference to what it is about.
@@ -228,6 +321,34 @@ impl Notes {
                 (verb.clone(), Some(Value::Object(about)))
             }
         }
+    }
+}
+
+fn creates_or_replaces(verb: &str) -> bool {
+    matches!(verb, "create" | "update")
+}
+
+/// Whether the answer to a request goes on until somebody ends it.
+fn is_long(attributes: &AccessAttributes) -> bool {
+    match attributes {
+        AccessAttributes::Path { .. } => false,
+        AccessAttributes::Resource { verb, subresource, .. } => {
+            matches!(verb.as_str(), "watch" | "proxy")
+                || matches!(subresource.as_str(), "attach" | "exec" | "proxy" | "log" | "portforward")
+        }
+    }
+}
+
+/// Takes the managed fields out of an object, or out of the objects of a list or of a Table.
+fn without_managed_fields(value: &mut Value) {
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.shift_remove("managedFields");
+    }
+    if let Some(items) = value.get_mut("items").and_then(Value::as_array_mut) {
+        items.iter_mut().for_each(without_managed_fields);
+    }
+    if let Some(rows) = value.get_mut("rows").and_then(Value::as_array_mut) {
+        rows.iter_mut().filter_map(|row| row.get_mut("object")).for_each(without_managed_fields);
     }
 }
 
@@ -267,15 +388,15 @@ fn complete(about: &mut Value, sent: &Value) {
 }
 
 /// How much is logged of a request.
-fn level(verb: &str, about: Option<&Value>) -> &'static str {
-    let Some(about) = about else { return "Metadata" };
+fn level(verb: &str, about: Option<&Value>) -> Level {
+    let Some(about) = about else { return Level::Metadata };
     let text = |field: &str| about.get(field).and_then(Value::as_str).unwrap_or_default();
     match (text("apiGroup"), text("resource"), text("subresource")) {
         ("", "secrets" | "configmaps", _)
         | ("authentication.k8s.io", "tokenreviews", _)
-        | ("", "serviceaccounts", "token") => "Metadata",
-        _ if matches!(verb, "get" | "list" | "watch") => "Request",
-        _ => "RequestResponse",
+        | ("", "serviceaccounts", "token") => Level::Metadata,
+        _ if matches!(verb, "get" | "list" | "watch") => Level::Request,
+        _ => Level::RequestResponse,
     }
 }
 

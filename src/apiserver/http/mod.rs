@@ -114,15 +114,21 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn handle(State(server): State<Server>, request: Request) -> Response {
     let Some(log) = server.audit_log().cloned() else { return answered(&server, request, None).await };
-    let noted = Noted::of(&server, &request);
+    let noted = Noted::of(log, &server, &request);
     let response = answered(&server, request, Some(noted.clone())).await;
-    noted.finish(&log, &server, response).await
+    noted.finish(response).await
 }
 
 async fn answered(server: &Server, request: Request, noted: Option<Noted>) -> Response {
     let (parts, body) = request.into_parts();
     let head = parts.method == Method::HEAD;
-    let identity = match access::identity(server, &parts) {
+    let target = path::parse(parts.uri.path());
+    let attributes = access::attributes(&parts, &target);
+    let identity = access::identity(server, &parts);
+    if let Some(noted) = &noted {
+        noted.asks(identity.as_ref().ok(), &attributes);
+    }
+    let identity = match identity {
         Ok(identity) => identity,
         Err(refusal) => return respond::refusal(&refusal, &Accepted::default()),
     };
@@ -137,12 +143,6 @@ async fn answered(server: &Server, request: Request, noted: Option<Noted>) -> Re
         noted: noted.clone(),
         until: Instant::now(),
     };
-    let target = path::parse(&incoming.path);
-    let attributes = access::attributes(&incoming, &target);
-    if let Some(noted) = &noted {
-        noted.user(&incoming.identity);
-        noted.asks(&attributes);
-    }
     incoming.identity = match rights::acting(server, incoming.identity, &incoming.headers, &attributes).await
     {
         Ok(identity) => identity,

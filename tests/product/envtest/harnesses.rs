@@ -54,12 +54,17 @@ impl Envtest {
     }
 
     fn apiserver(&self) -> Process {
-        let mut apiserver = self.start_apiserver("RBAC");
+        self.apiserver_with(&[])
+    }
+
+    /// With flags of the suite's own.
+    fn apiserver_with(&self, more: &[String]) -> Process {
+        let mut apiserver = self.start_apiserver("RBAC", more);
         apiserver.wait_for(self.ports.1, "/healthz", true);
         apiserver
     }
 
-    fn start_apiserver(&self, authorization: &str) -> Process {
+    fn start_apiserver(&self, authorization: &str, more: &[String]) -> Process {
         let (etcd, port) = self.ports;
         assert!(!self.has_flag("kube-apiserver", "insecure-port"));
         let folder = self.place.path("certificates");
@@ -86,7 +91,11 @@ impl Envtest {
                 format!("--service-account-key-file={folder}/sa-signer.crt"),
                 format!("--service-account-signing-key-file={folder}/sa-signer.key"),
                 "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-            ],
+            ]
+            .iter()
+            .chain(more)
+            .cloned()
+            .collect::<Vec<_>>(),
         )
     }
 
@@ -155,6 +164,37 @@ async fn envtest_starts_uses_and_stops_the_pair() {
     let refused = Api::<ConfigMap>::default_namespaced(joe).list(&ListParams::default()).await.unwrap_err();
     assert!(refused.to_string().contains("User \"joe\" cannot list resource \"configmaps\""), "{refused}");
     assert!(apiserver.stop().success() && etcd.stop().success());
+}
+
+/// As suites of cluster-api ask for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_log_has_what_the_policy_of_the_suite_names() {
+    let envtest = Envtest::new(&[]);
+    let (policy, log) = (envtest.place.path("policy.yaml"), envtest.place.path("logs/audit.log"));
+    let rules = json!([{"level": "RequestResponse", "verbs": ["create"],
+        "resources": [{"group": "", "resources": ["configmaps"]}]}]);
+    let text = json!({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": rules});
+    fs::write(&policy, text.to_string()).unwrap();
+    let flags = [
+        format!("--audit-log-path={}", log.display()),
+        "--audit-log-format=json".to_owned(),
+        format!("--audit-policy-file={}", policy.display()),
+        "--audit-log-maxage=0".to_owned(),
+        "--audit-log-maxbackup=0".to_owned(),
+        "--audit-log-maxsize=0".to_owned(),
+    ];
+    let (etcd, apiserver) = (envtest.etcd(), envtest.apiserver_with(&flags));
+    let maps: Api<ConfigMap> = Api::default_namespaced(envtest.client().await);
+    maps.create(&PostParams::default(), &map("a")).await.unwrap();
+    maps.get("a").await.unwrap();
+    assert!(apiserver.stop().success() && etcd.stop().success());
+    let text = fs::read_to_string(&log).unwrap();
+    let events: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [event] = &events[..] else { panic!("one is named: {text}") };
+    assert_eq!(event["stage"], "ResponseComplete");
+    assert_eq!(event["requestObject"]["data"], json!({"a": "1"}));
+    assert_eq!(event["responseObject"]["metadata"]["name"], "a");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -250,7 +290,7 @@ async fn controllers_run_where_the_folder_was_asked_for_them() {
 async fn who_shows_no_credentials_is_refused_where_everybody_may_do_everything() {
     let envtest = Envtest::new(&[]);
     let _etcd = envtest.etcd();
-    let mut apiserver = envtest.start_apiserver("RBAC,AlwaysAllow");
+    let mut apiserver = envtest.start_apiserver("RBAC,AlwaysAllow", &[]);
     apiserver.wait_for_status(401, envtest.ports.1, "/healthz", true);
     let maps: Api<ConfigMap> = Api::default_namespaced(envtest.client().await);
     maps.create(&PostParams::default(), &map("made")).await.unwrap();

@@ -28,9 +28,43 @@ pub(super) enum Role {
     Mutating,
 }
 
+/// The version of a review, which its answer has to have, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReviewVersion {
+    V1,
+    /// Of webhooks that were written before Kubernetes 1.16; less is asked of their answers.
+    V1beta1,
+}
+
+impl ReviewVersion {
+    pub(super) const fn api_version(self) -> &'static str {
+        match self {
+            Self::V1 => "admission.k8s.io/v1",
+            Self::V1beta1 => "admission.k8s.io/v1beta1",
+        }
+    }
+
+    const fn other(self) -> Self {
+        match self {
+            Self::V1 => Self::V1beta1,
+            Self::V1beta1 => Self::V1,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        let api_version = self.api_version();
+        api_version.rsplit('/').next().unwrap_or(api_version)
+    }
+}
+
 /// # Errors
-/// Everything that makes the answer no answer to the question `uid`.
-pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, CallError> {
+/// Everything that makes the answer no answer to the question `uid`, which was asked in `version`.
+pub(super) fn verify(
+    body: &[u8],
+    version: ReviewVersion,
+    uid: &str,
+    role: Role,
+) -> Result<Verdict, CallError> {
     let review = json::parse(body)
         .map_err(|error| {
             CallError(format!("failed to call webhook: couldn't get version/kind; json parse error: {error}"))
@@ -39,7 +73,7 @@ pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, Call
     let uncalled = |why: String| CallError(format!("failed to call webhook: {why}"));
     let invalid = |why: String| CallError(format!("received invalid webhook response: {why}"));
     let text = |field: &str| review[field].as_str().unwrap_or_default();
-    check_kind(text("apiVersion"), text("kind")).map_err(|why| uncalled(why.to_string()))?;
+    check_kind(version, text("apiVersion"), text("kind")).map_err(|why| uncalled(why.to_string()))?;
     let Value::Object(response) = &review["response"] else {
         return Err(invalid("webhook response was absent".to_owned()));
     };
@@ -48,35 +82,19 @@ pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, Call
         Some(Value::Bool(allowed)) => *allowed,
         Some(other) => return Err(uncalled(mistyped(other, "allowed", "bool"))),
     };
-    let found = response.get("uid").and_then(Value::as_str).unwrap_or_default();
-    if found != uid {
-        return Err(invalid(format!("expected response.uid={}, got {}", go::quote(uid), go::quote(found))));
-    }
-    if (text("apiVersion"), text("kind")) != ("admission.k8s.io/v1", "AdmissionReview") {
-        let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
-        return Err(invalid(format!(
-            "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got {group}/{version}, Kind={}",
-            text("kind")
-        )));
-    }
     let given = |field: &str| response.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-    if let (Role::Validating, Some(field)) =
-        (role, ["patch", "patchType"].into_iter().find(|field| given(field).is_some()))
-    {
-        return Err(invalid(format!("validating webhook may not return response.{field}")));
-    }
-    let patch = match (given("patch"), given("patchType")) {
-        (None, None) => None,
-        (Some(_), None) => {
-            return Err(invalid("webhook returned response.patch but not response.patchType".to_owned()));
+    let patch = match (version, role) {
+        (ReviewVersion::V1, _) => {
+            let found = given("uid").unwrap_or_default();
+            if found != uid {
+                let (expected, found) = (go::quote(uid), go::quote(found));
+                return Err(invalid(format!("expected response.uid={expected}, got {found}")));
+            }
+            check_named(text("apiVersion"), text("kind")).map_err(invalid)?;
+            patch_of(given("patch"), given("patchType"), role)?
         }
-        (None, Some(_)) => {
-            return Err(invalid("webhook returned response.patchType but not response.patch".to_owned()));
-        }
-        (Some(patch), Some("JSONPatch")) => Some(read_patch(patch)?),
-        (Some(_), Some(other)) => {
-            return Err(CallError(format!("unsupported patch type {}", go::quote(other))));
-        }
+        (ReviewVersion::V1beta1, Role::Mutating) => given("patch").map(read_patch).transpose()?,
+        (ReviewVersion::V1beta1, Role::Validating) => None,
     };
     let annotations = response.get("auditAnnotations").and_then(Value::as_object).into_iter().flatten();
     let annotations = annotations.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
@@ -90,11 +108,40 @@ pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, Call
     })
 }
 
+/// Whether the answer says what it is.
+fn check_named(api_version: &str, kind: &str) -> Result<(), String> {
+    if (api_version, kind) == (ReviewVersion::V1.api_version(), "AdmissionReview") {
+        return Ok(());
+    }
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    Err(format!(
+        "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got {group}/{version}, Kind={kind}"
+    ))
+}
+
+/// The patch of an answer in v1, which names its type.
+fn patch_of(
+    patch: Option<&str>,
+    patch_type: Option<&str>,
+    role: Role,
+) -> Result<Option<json_patch::Patch>, CallError> {
+    let invalid = |why: &str| Err(CallError(format!("received invalid webhook response: {why}")));
+    match (role, patch, patch_type) {
+        (_, None, None) => Ok(None),
+        (Role::Validating, Some(_), _) => invalid("validating webhook may not return response.patch"),
+        (Role::Validating, None, Some(_)) => invalid("validating webhook may not return response.patchType"),
+        (_, Some(_), None) => invalid("webhook returned response.patch but not response.patchType"),
+        (_, None, Some(_)) => invalid("webhook returned response.patchType but not response.patch"),
+        (_, Some(patch), Some("JSONPatch")) => read_patch(patch).map(Some),
+        (_, Some(_), Some(other)) => Err(CallError(format!("unsupported patch type {}", go::quote(other)))),
+    }
+}
+
 /// Why an answer is not decoded, in the words of Kubernetes' scheme.
 #[derive(Debug, thiserror::Error)]
 enum KindError<'a> {
-    #[error("converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion")]
-    Unconvertible,
+    #[error("converting ({}.AdmissionReview) to ({}.AdmissionReview): unknown conversion", .0.other().name(), .0.name())]
+    Unconvertible(ReviewVersion),
     #[error(
         "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
         go::quote(.kind),
@@ -104,17 +151,15 @@ enum KindError<'a> {
 }
 
 /// Whether the answer is decoded at all: what says nothing of its type is taken for the type that is expected.
-fn check_kind<'a>(api_version: &'a str, kind: &'a str) -> Result<(), KindError<'a>> {
-    match (api_version, kind) {
-        ("admission.k8s.io/v1beta1", "AdmissionReview" | "") => Err(KindError::Unconvertible),
-        ("admission.k8s.io/v1" | "", "AdmissionReview" | "") => Ok(()),
-        (version, kind) => {
-            let or = |text, default| if str::is_empty(text) { default } else { text };
-            Err(KindError::Unregistered {
-                kind: or(kind, "AdmissionReview"),
-                version: or(version, "admission.k8s.io/v1"),
-            })
+fn check_kind<'a>(expected: ReviewVersion, api_version: &'a str, kind: &'a str) -> Result<(), KindError<'a>> {
+    let or = |text, default| if str::is_empty(text) { default } else { text };
+    let (version, kind) = (or(api_version, expected.api_version()), or(kind, "AdmissionReview"));
+    match kind {
+        "AdmissionReview" if version == expected.api_version() => Ok(()),
+        "AdmissionReview" if version == expected.other().api_version() => {
+            Err(KindError::Unconvertible(expected))
         }
+        kind => Err(KindError::Unregistered { kind, version }),
     }
 }
 

@@ -7,6 +7,7 @@ use admit_policy::webhook::{Kind, Webhook};
 use admit_policy::{ConditionsError, FailurePolicy, Host, Request};
 use serde_json::Value;
 
+use super::answer::ReviewVersion;
 use crate::callout::Callee;
 
 #[derive(Debug)]
@@ -50,8 +51,13 @@ impl Hook {
         self.webhook.reinvoked
     }
 
-    pub(super) fn speaks_v1(&self) -> bool {
-        self.webhook.review_versions.iter().any(|version| version == "v1")
+    /// The first version of reviews that the webhook takes of those that are spoken here.
+    pub(super) fn review_version(&self) -> Option<ReviewVersion> {
+        self.webhook.review_versions.iter().find_map(|version| match version.as_str() {
+            "v1" => Some(ReviewVersion::V1),
+            "v1beta1" => Some(ReviewVersion::V1beta1),
+            _ => None,
+        })
     }
 
     /// Whether the webhook is asked about `request`, and in which version. One without rules is never asked.

@@ -126,11 +126,10 @@ async fn ask(
         let why = format!("admission webhook {} does not support dry run", go::quote(hook.name()));
         return Outcome::Refused(Refusal::bad_request(why));
     }
-    if !hook.speaks_v1() {
-        let why =
-            "could not create admission objects: webhook does not accept known AdmissionReview versions (v1)";
+    let Some(version) = hook.review_version() else {
+        let why = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)";
         return Outcome::Failed(CallError(why.to_owned()));
-    }
+    };
     let uid = Uuid::new_v4().to_string();
     let seen = || Seen::of(review, matched, &review.host(cluster));
     let seen = match review.call.conversions.provide(cluster, seen).await {
@@ -139,9 +138,11 @@ async fn ask(
     };
     let uncalled = |why: &CalloutError| CallError(format!("failed to call webhook: {why}"));
     let exchange = async {
-        let question = question(review, matched, &seen, &uid);
+        let request = asked(review, matched, &seen, &uid);
+        let question =
+            json!({"kind": "AdmissionReview", "apiVersion": version.api_version(), "request": request});
         let body = callout::post(cluster, &hook.callee, question.to_string().into()).await;
-        answer::verify(&body.map_err(|error| uncalled(&error))?, &uid, role)
+        answer::verify(&body.map_err(|error| uncalled(&error))?, version, &uid, role)
     };
     match tokio::time::timeout(hook.callee.timeout, exchange).await {
         Ok(Ok(verdict)) => Outcome::Answered(verdict),
@@ -171,14 +172,14 @@ impl<'r> Seen<'r> {
     }
 }
 
-/// The AdmissionReview in the version that the webhook's rule names.
-fn question(review: &Review<'_>, matched: &Matched<'_>, seen: &Seen<'_>, uid: &str) -> Value {
+/// The request in the version that the webhook's rule names. All versions of reviews have it alike.
+fn asked(review: &Review<'_>, matched: &Matched<'_>, seen: &Seen<'_>, uid: &str) -> Value {
     let mut request = review.seen_as(seen.object.as_deref(), seen.old_object.as_deref()).to_value(uid);
     let Matched { resource, kind } = matched;
     request["kind"] = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
     request["resource"] =
         json!({"group": resource.group, "version": resource.version, "resource": resource.resource});
-    json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
+    request
 }
 
 fn stored_hooks(objects: &dyn Objects, kind: Kind) -> Vec<Hook> {

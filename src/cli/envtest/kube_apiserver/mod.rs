@@ -7,7 +7,8 @@ use std::path::Path;
 
 use admit_apiserver::store::{RedbBackend, Store, UnsyncedFile};
 use admit_apiserver::{
-    AdmissionPlugins, AuthorizationMode, Controllers, Server, ServerBuilder, ServiceNetwork, ServiceRange,
+    AdmissionPlugins, AuditLog, AuthorizationMode, Controllers, Server, ServerBuilder, ServiceNetwork,
+    ServiceRange,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +22,7 @@ use crate::cli::Exit;
 use crate::cli::process::{self, Fault, GRACE, Threads};
 use crate::telemetry::LogFormat;
 
+mod audit;
 mod features;
 mod program;
 
@@ -44,6 +46,7 @@ struct Asked {
     builder: ServerBuilder,
     /// Where clients find the server, if they come from elsewhere.
     advertised: Option<IpAddr>,
+    audit: Option<AuditLog>,
     range: ServiceRange,
 }
 
@@ -68,19 +71,24 @@ impl Asked {
                 .parse()
                 .map_err(|error| Fault::usage(format!("--service-cluster-ip-range: `{text}`: {error}")))?,
         };
-        let builder = decided(&given, program)?;
+        let mut builder = decided(&given, program)?;
+        let audit = audit::log(&given)?;
+        if let Some(audit) = &audit {
+            builder = builder.audit_log(audit.clone());
+        }
         Ok(Self {
             listen: SocketAddr::new(bind, port),
             etcd: etcd(&given)?,
             builder,
             advertised,
+            audit,
             range,
             given,
         })
     }
 
     async fn serve(self, shutdown: CancellationToken) -> Result<(), Fault> {
-        let Self { given, listen, etcd, builder, advertised, range } = self;
+        let Self { given, listen, etcd, builder, advertised, audit, range } = self;
         if anonymous_asked(&given)? && authorization(&given)? == AuthorizationMode::AlwaysAllow {
             tracing::warn!(
                 "--anonymous-auth: requests without credentials are refused where AlwaysAllow decides"
@@ -105,13 +113,17 @@ impl Asked {
             server.housekeeping().await;
             std::future::pending::<()>().await;
         };
-        tokio::select! {
+        let ended = tokio::select! {
             ended = serving => ended.map_err(Fault::internal),
             () = keeping => Ok(()),
             () = handover::ended(etcd) => {
                 Err(Fault::internal(format!("the etcd at {etcd} has ended, whose objects these are")))
             }
+        };
+        if let Some(audit) = audit {
+            audit.settle();
         }
+        ended
     }
 }
 

@@ -32,6 +32,33 @@ const FLAGS: &[Flag] = &[
         value: "NAMES",
         help: "Audiences of tokens that mean this server [default: the issuers]",
     },
+    Flag { name: "audit-log-format", value: "FORMAT", help: "Has to be json" },
+    Flag {
+        name: "audit-log-maxage",
+        value: "DAYS",
+        help: "Days for which old audit logs are kept, 0 for ever [default: 366]",
+    },
+    Flag {
+        name: "audit-log-maxbackup",
+        value: "FILES",
+        help: "Old audit logs that are kept, 0 for all [default: 100]",
+    },
+    Flag {
+        name: "audit-log-maxsize",
+        value: "MEGABYTES",
+        help: "Size at which an audit log is put aside and a new one begun, 0 for never [default: 100]",
+    },
+    Flag {
+        name: "audit-log-path",
+        value: "FILE",
+        help: "Audit log, of the requests that the policy names; `-` is standard output",
+    },
+    Flag { name: "audit-log-version", value: "VERSION", help: "Has to be audit.k8s.io/v1" },
+    Flag {
+        name: "audit-policy-file",
+        value: "FILE",
+        help: "Which requests are in the audit log, and how much of them; without one, none is",
+    },
     Flag { name: "authorization-mode", value: "MODES", help: "RBAC or AlwaysAllow [default: AlwaysAllow]" },
     Flag { name: "bind-address", value: "IP", help: "Address to listen on [default: 0.0.0.0]" },
     Flag {
@@ -138,7 +165,10 @@ const NOT_BUILT: &[NotBuilt] = &[
         ],
         instead: "set RUST_LOG for more of the log, as in RUST_LOG=admit_apiserver=debug",
     },
-    NotBuilt { names: &["audit-"], instead: "it writes no audit log; leave it out" },
+    NotBuilt {
+        names: &["audit-"],
+        instead: "audit events go to a file or to standard output (--audit-log-path), whole, and as they come; leave it out",
+    },
     NotBuilt {
         names: &["oidc-", "authentication-", "requestheader-", "enable-bootstrap-token-auth"],
         instead: "users come by client certificate (--client-ca-file), token (--token-auth-file) or account",
@@ -231,7 +261,9 @@ mod tests {
         for flag in FLAGS {
             assert_eq!(told(&format!("--{}=1", flag.name)), "");
         }
-        for arg in ["--log-dir=x", "--audit_policy_file=x", "--emulated-version=1.35", "--insecure-port=0"] {
+        for arg in
+            ["--log-dir=x", "--audit_webhook_config_file=x", "--emulated-version=1.35", "--insecure-port=0"]
+        {
             let name = arg.split('=').next().unwrap().replace('_', "-");
             assert!(told(arg).starts_with(&format!("{name} is a flag of kube-apiserver that")), "{arg}");
         }

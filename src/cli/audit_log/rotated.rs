@@ -17,13 +17,13 @@ const DAY: i64 = 24 * 60 * 60;
 
 /// How large the files get, and how many there may be.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(in crate::cli) struct Limits {
     /// Bytes of a file.
-    pub(super) size: u64,
+    pub(in crate::cli) size: u64,
     /// Old files; 0 for any number.
-    pub(super) backups: usize,
+    pub(in crate::cli) backups: usize,
     /// Days for which old files are kept; 0 for ever.
-    pub(super) days: u32,
+    pub(in crate::cli) days: u32,
 }
 
 /// The file that the log goes to now, and its place.

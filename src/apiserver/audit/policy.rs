@@ -1,0 +1,450 @@
+//! The policy of an audit log, `audit.k8s.io/v1` `Policy`: which requests are written, how much of them, and at which stages.
+//! The first rule that a request matches decides; a request that matches none is not written.
+
+use std::collections::BTreeMap;
+
+use admit_apimachinery::yaml::{YamlError, parse_values};
+use admit_policy::AccessAttributes;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::identity::Identity;
+
+/// How much is written of a request.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Level {
+    None,
+    Metadata,
+    Request,
+    RequestResponse,
+}
+
+impl Level {
+    const ALL: [Self; 4] = [Self::None, Self::Metadata, Self::Request, Self::RequestResponse];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::Metadata => "Metadata",
+            Self::Request => "Request",
+            Self::RequestResponse => "RequestResponse",
+        }
+    }
+}
+
+/// When a request is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Stage {
+    RequestReceived,
+    ResponseStarted,
+    ResponseComplete,
+    Panic,
+}
+
+impl Stage {
+    const ALL: [Self; 4] =
+        [Self::RequestReceived, Self::ResponseStarted, Self::ResponseComplete, Self::Panic];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::RequestReceived => "RequestReceived",
+            Self::ResponseStarted => "ResponseStarted",
+            Self::ResponseComplete => "ResponseComplete",
+            Self::Panic => "Panic",
+        }
+    }
+}
+
+/// What a policy says of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recorded {
+    pub(crate) level: Level,
+    pub(crate) omits_managed_fields: bool,
+    /// By their place in [`Stage::ALL`].
+    omitted: [bool; 4],
+}
+
+impl Recorded {
+    pub(crate) fn at(&self, stage: Stage) -> bool {
+        let omitted = Stage::ALL.iter().zip(self.omitted).any(|(known, omitted)| omitted && *known == stage);
+        self.level != Level::None && !omitted
+    }
+}
+
+/// Which requests an audit log has, and how much of them: an `audit.k8s.io/v1` `Policy`.
+///
+/// ```
+/// use admit_apiserver::AuditPolicy;
+///
+/// let policy = "
+/// apiVersion: audit.k8s.io/v1
+/// kind: Policy
+/// omitStages: [RequestReceived]
+/// rules:
+/// - level: None
+///   users: [system:kube-proxy]
+///   verbs: [watch]
+/// - level: Metadata
+/// ";
+/// assert!(AuditPolicy::parse(policy).is_ok());
+/// let error = AuditPolicy::parse(&policy.replace("Metadata", "Everything")).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     r#"rules[1].level: "Everything" is none of None, Metadata, Request, RequestResponse"#
+/// );
+/// ```
+#[derive(Clone, Debug)]
+pub struct AuditPolicy {
+    rules: Vec<(Rule, Recorded)>,
+    unknown: Vec<String>,
+}
+
+/// A text that is no policy.
+#[derive(Debug, Error)]
+pub enum AuditPolicyError {
+    #[error("it is no YAML: {0}")]
+    Yaml(#[from] YamlError),
+    #[error("it is no audit policy: {0}")]
+    Document(#[from] serde_json::Error),
+    #[error("it is a `{kind}` of `{api_version}`; a `Policy` of `audit.k8s.io/v1` is wanted")]
+    Kind { kind: String, api_version: String },
+    #[error("it has no rules")]
+    NoRules,
+    /// A field whose value cannot be.
+    #[error("{field}: {problem}")]
+    Field { field: String, problem: String },
+}
+
+impl AuditPolicy {
+    /// Reads a policy in YAML or JSON.
+    ///
+    /// # Errors
+    /// When the text is no policy, or says what cannot be.
+    pub fn parse(text: &str) -> Result<Self, AuditPolicyError> {
+        let value = parse_values(text)?.into_iter().next().map(|tree| tree.value).unwrap_or_default();
+        let document: Document = serde_json::from_value(value)?;
+        if document.kind != "Policy" || document.api_version != "audit.k8s.io/v1" {
+            return Err(AuditPolicyError::Kind { kind: document.kind, api_version: document.api_version });
+        }
+        let mut unknown: Vec<String> = document.other.into_keys().filter(|name| name != "metadata").collect();
+        let everywhere = stages("omitStages", &document.omit_stages)?;
+        let mut rules = Vec::with_capacity(document.rules.len());
+        for (index, rule) in document.rules.into_iter().enumerate() {
+            let path = format!("rules[{index}]");
+            unknown.extend(rule.other.keys().map(|name| format!("{path}.{name}")));
+            let level = rule.check(&path)?;
+            let mut omitted = stages(&format!("{path}.omitStages"), &rule.omit_stages)?;
+            omitted.iter_mut().zip(everywhere).for_each(|(omitted, everywhere)| *omitted |= everywhere);
+            let omits_managed_fields = rule.omit_managed_fields.unwrap_or(document.omit_managed_fields);
+            rules.push((rule, Recorded { level, omits_managed_fields, omitted }));
+        }
+        if rules.is_empty() { Err(AuditPolicyError::NoRules) } else { Ok(Self { rules, unknown }) }
+    }
+
+    /// The fields of the text that no policy has: they change nothing, and are most likely a mistake.
+    ///
+    /// ```
+    /// let text = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: None, verb: [get]}]}";
+    /// assert_eq!(admit_apiserver::AuditPolicy::parse(text).unwrap().unknown_fields(), ["rules[0].verb"]);
+    /// ```
+    #[must_use]
+    pub fn unknown_fields(&self) -> &[String] {
+        &self.unknown
+    }
+
+    /// What is written of a request; nothing where no rule matches.
+    pub(crate) fn recorded(
+        &self,
+        attributes: &AccessAttributes,
+        user: Option<&Identity>,
+    ) -> Option<Recorded> {
+        let matching = self.rules.iter().find(|(rule, _)| rule.matches(attributes, user));
+        matching.map(|(_, recorded)| *recorded).filter(|recorded| recorded.level != Level::None)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+    #[serde(default, deserialize_with = "or_default")]
+    rules: Vec<Rule>,
+    #[serde(default, deserialize_with = "or_default")]
+    omit_stages: Vec<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    omit_managed_fields: bool,
+    #[serde(flatten)]
+    other: BTreeMap<String, Value>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Rule {
+    #[serde(default, deserialize_with = "or_default")]
+    level: String,
+    #[serde(default, deserialize_with = "or_default")]
+    users: Vec<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    user_groups: Vec<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    verbs: Vec<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    resources: Vec<GroupResources>,
+    #[serde(default, deserialize_with = "or_default")]
+    namespaces: Vec<String>,
+    #[serde(default, rename = "nonResourceURLs", deserialize_with = "or_default")]
+    paths: Vec<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    omit_stages: Vec<String>,
+    #[serde(default)]
+    omit_managed_fields: Option<bool>,
+    #[serde(flatten)]
+    other: BTreeMap<String, Value>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct GroupResources {
+    #[serde(default, deserialize_with = "or_default")]
+    group: String,
+    #[serde(default, deserialize_with = "or_default")]
+    resources: Vec<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    resource_names: Vec<String>,
+}
+
+/// What is `null` is not there.
+fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
+}
+
+fn wrong(field: String, problem: impl Into<String>) -> AuditPolicyError {
+    AuditPolicyError::Field { field, problem: problem.into() }
+}
+
+fn stages(field: &str, named: &[String]) -> Result<[bool; 4], AuditPolicyError> {
+    let known = Stage::ALL.map(Stage::name);
+    if let Some((index, name)) = named.iter().enumerate().find(|(_, name)| !known.contains(&name.as_str())) {
+        let problem = format!("{name:?} is none of {}", known.join(", "));
+        return Err(wrong(format!("{field}[{index}]"), problem));
+    }
+    Ok(known.map(|stage| named.iter().any(|name| name == stage)))
+}
+
+impl Rule {
+    /// The level, if the rule can be.
+    fn check(&self, path: &str) -> Result<Level, AuditPolicyError> {
+        let Some(level) = Level::ALL.into_iter().find(|level| level.name() == self.level) else {
+            let known = Level::ALL.map(Level::name).join(", ");
+            return Err(wrong(format!("{path}.level"), format!("{:?} is none of {known}", self.level)));
+        };
+        for (index, url) in self.paths.iter().enumerate().filter(|(_, url)| *url != "*") {
+            let field = format!("{path}.nonResourceURLs[{index}]");
+            if !url.starts_with('/') {
+                return Err(wrong(field, format!("{url:?} has to begin with `/`")));
+            }
+            if url.strip_suffix('*').unwrap_or(url).contains('*') {
+                return Err(wrong(field, format!("{url:?} may have `*` at its end only")));
+            }
+        }
+        for (index, of) in self.resources.iter().enumerate() {
+            let field = format!("{path}.resources[{index}]");
+            let group = of.group.as_str();
+            if !matches!(group, "" | "*") && !is_subdomain(group) {
+                let problem = format!("{group:?} is no API group; it is written without a version");
+                return Err(wrong(format!("{field}.group"), problem));
+            }
+            if of.resources.is_empty() && !of.resource_names.is_empty() {
+                let problem = "names of objects need at least one resource";
+                return Err(wrong(format!("{field}.resourceNames"), problem));
+            }
+        }
+        let of_resources = !(self.resources.is_empty() && self.namespaces.is_empty());
+        if of_resources && !self.paths.is_empty() {
+            let problem = "a rule is about resources or about other paths, not both";
+            return Err(wrong(format!("{path}.nonResourceURLs"), problem));
+        }
+        Ok(level)
+    }
+
+    fn matches(&self, attributes: &AccessAttributes, user: Option<&Identity>) -> bool {
+        let (AccessAttributes::Path { verb, .. } | AccessAttributes::Resource { verb, .. }) = attributes;
+        let is_of = |groups: &[String]| groups.iter().any(|group| self.user_groups.contains(group));
+        if !self.users.is_empty() && !user.is_some_and(|user| self.users.contains(&user.username))
+            || !self.user_groups.is_empty() && !user.is_some_and(|user| is_of(&user.groups))
+            || !self.verbs.is_empty() && !self.verbs.contains(verb)
+        {
+            return false;
+        }
+        match attributes {
+            AccessAttributes::Resource { namespace, .. } => {
+                self.paths.is_empty()
+                    && (self.namespaces.is_empty() || self.namespaces.contains(namespace))
+                    && (self.resources.is_empty() || self.resources.iter().any(|of| of.has(attributes)))
+            }
+            AccessAttributes::Path { path, .. } => {
+                let is_meant = |url: &String| {
+                    let under = url.strip_suffix('*').is_some_and(|under| path.starts_with(under));
+                    under || url == path
+                };
+                self.namespaces.is_empty()
+                    && self.resources.is_empty()
+                    && (self.paths.is_empty() || self.paths.iter().any(is_meant))
+            }
+        }
+    }
+}
+
+impl GroupResources {
+    fn has(&self, attributes: &AccessAttributes) -> bool {
+        let AccessAttributes::Resource { group, resource, subresource, name, .. } = attributes else {
+            return false;
+        };
+        if self.group != "*" && self.group != *group {
+            return false;
+        }
+        if self.resources.is_empty() {
+            return true;
+        }
+        let is_meant = |written: &String| match written.split_once('/') {
+            None => written == "*" || (subresource.is_empty() && written == resource),
+            Some(("*", of_any)) if !subresource.is_empty() && of_any == subresource => true,
+            // Upstream counts the resource itself among these.
+            Some((of, "*")) if of == resource => true,
+            Some((of, named)) => !subresource.is_empty() && of == resource && named == subresource,
+        };
+        (self.resource_names.is_empty() || self.resource_names.contains(name))
+            && self.resources.iter().any(is_meant)
+    }
+}
+
+/// Whether the text is a DNS subdomain, as the names of API groups are.
+fn is_subdomain(text: &str) -> bool {
+    let is_part = |part: &str| {
+        let inner = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
+        part.starts_with(inner)
+            && part.ends_with(inner)
+            && part.chars().all(|character| inner(character) || character == '-')
+    };
+    text.len() <= 253 && text.split('.').all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(rule: &str) -> Result<AuditPolicy, AuditPolicyError> {
+        AuditPolicy::parse(&format!(
+            "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- {{level: Request, {rule}}}\n"
+        ))
+    }
+
+    fn of(group: &str, resource: &str, namespace: &str, name: &str) -> AccessAttributes {
+        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        AccessAttributes::Resource {
+            verb: "get".to_owned(),
+            group: group.to_owned(),
+            version: "v1".to_owned(),
+            resource: resource.to_owned(),
+            subresource: subresource.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            field_selector: String::new(),
+            label_selector: String::new(),
+        }
+    }
+
+    #[test]
+    fn rules_match_as_kube_apiservers_do() {
+        let path = |path: &str| AccessAttributes::Path { verb: "get".to_owned(), path: path.to_owned() };
+        let ann = Identity::new("ann", ["devs".to_owned()]);
+        let pod = of("", "pods", "a", "p");
+        let log = of("", "pods/log", "a", "p");
+        let node = of("", "nodes", "", "n");
+        let rows = [
+            ("", &pod, true),
+            ("", &path("/version"), true),
+            ("users: [ann]", &pod, true),
+            ("users: [bob]", &pod, false),
+            ("userGroups: [devs], verbs: [get]", &pod, true),
+            ("userGroups: [ops]", &pod, false),
+            ("verbs: [list], namespaces: null", &pod, false),
+            ("namespaces: [a]", &pod, true),
+            ("namespaces: ['']", &node, true),
+            ("namespaces: ['']", &pod, false),
+            ("namespaces: ['']", &path("/version"), false),
+            ("resources: [{group: ''}]", &log, true),
+            ("resources: [{group: apps}]", &log, false),
+            ("resources: [{group: '*', resources: ['*']}]", &log, true),
+            ("resources: [{resources: [pods]}]", &pod, true),
+            ("resources: [{resources: [pods]}]", &log, false),
+            ("resources: [{resources: [pods/log]}]", &log, true),
+            ("resources: [{resources: ['*/log']}]", &log, true),
+            ("resources: [{resources: ['*/log']}]", &pod, false),
+            ("resources: [{resources: ['pods/*']}]", &log, true),
+            ("resources: [{resources: ['pods/*']}]", &pod, true),
+            ("resources: [{resources: [pods], resourceNames: [p]}]", &pod, true),
+            ("resources: [{resources: [pods], resourceNames: [q]}]", &pod, false),
+            ("resources: [{resources: [pods]}]", &path("/version"), false),
+            ("nonResourceURLs: ['*']", &path("/version"), true),
+            ("nonResourceURLs: ['*']", &pod, false),
+            ("nonResourceURLs: [/healthz*]", &path("/healthz/ping"), true),
+            ("nonResourceURLs: [/healthz]", &path("/healthz/ping"), false),
+        ];
+        for (rule, attributes, matches) in rows {
+            let recorded = policy(rule).unwrap().recorded(attributes, Some(&ann));
+            assert_eq!(recorded.is_some(), matches, "{rule} {attributes:?}");
+        }
+        assert!(policy("users: [ann]").unwrap().recorded(&pod, None).is_none());
+        assert!(policy("").unwrap().recorded(&pod, None).is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_is_named_by_its_field() {
+        for (rule, message) in [
+            ("nonResourceURLs: [healthz]", "rules[0].nonResourceURLs[0]: \"healthz\" has to begin with `/`"),
+            (
+                "nonResourceURLs: ['/a*b*']",
+                "rules[0].nonResourceURLs[0]: \"/a*b*\" may have `*` at its end only",
+            ),
+            ("omitStages: [Received]", "rules[0].omitStages[0]: \"Received\" is none of RequestReceived,"),
+            ("resources: [{group: apps/v1}]", "rules[0].resources[0].group: \"apps/v1\" is no API group"),
+            ("resources: [{resourceNames: [a]}]", "rules[0].resources[0].resourceNames: names of objects"),
+            ("nonResourceURLs: [/a], namespaces: [b]", "rules[0].nonResourceURLs: a rule is about resources"),
+            ("users: ann", "it is no audit policy: "),
+        ] {
+            let error = policy(rule).unwrap_err().to_string();
+            assert!(error.starts_with(message), "{error}");
+        }
+        for (text, message) in [
+            ("", "it is no audit policy: "),
+            ("a: [", "it is no YAML: "),
+            (
+                "{kind: Policy, apiVersion: audit.k8s.io/v1beta1}",
+                "it is a `Policy` of `audit.k8s.io/v1beta1`",
+            ),
+            ("{kind: Policy, apiVersion: audit.k8s.io/v1}", "it has no rules"),
+        ] {
+            let error = AuditPolicy::parse(text).unwrap_err().to_string();
+            assert!(error.starts_with(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_rule_omits_what_all_omit_and_more() {
+        let text = "{kind: Policy, apiVersion: audit.k8s.io/v1, omitStages: [RequestReceived], omitManagedFields: true, \
+                    rules: [{level: Metadata, users: [ann], omitStages: [ResponseStarted], omitManagedFields: false}, \
+                    {level: None, users: [bob]}, {level: RequestResponse}]}";
+        let policy = AuditPolicy::parse(text).unwrap();
+        let by = |name: &str| policy.recorded(&of("", "pods", "a", "p"), Some(&Identity::new(name, [])));
+        let (ann, eve) = (by("ann").unwrap(), by("eve").unwrap());
+        assert_eq!(Stage::ALL.map(|stage| ann.at(stage)), [false, false, true, true]);
+        assert_eq!(Stage::ALL.map(|stage| eve.at(stage)), [false, true, true, true]);
+        assert_eq!((ann.level, eve.level), (Level::Metadata, Level::RequestResponse));
+        assert!(!ann.omits_managed_fields && eve.omits_managed_fields && by("bob").is_none());
+    }
+}
