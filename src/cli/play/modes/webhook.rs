@@ -93,6 +93,7 @@ fn request(
         resource: None,
         subresource: options.subresource.map(|part| part.as_str().to_owned()).unwrap_or_default(),
         namespace: Some(asked.namespace.clone()),
+        request_name: None,
         object: new.map(value),
         old_object: old.map(value),
         options: None,
