@@ -3,15 +3,15 @@
 use admit_language::Workspace;
 use gen_lsp_types::{
     CodeActionParams, CodeLens, CodeLensParams, Command, CompletionList, CompletionParams, Contents,
-    DefinitionParams, Hover, HoverParams, InlayHint, InlayHintParams, Label, Location, RenameParams,
-    TextDocumentPositionParams, Uri,
+    DefinitionParams, DocumentSymbolParams, FoldingRangeParams, Hover, HoverParams, InlayHint,
+    InlayHintParams, Label, Location, RenameParams, TextDocumentPositionParams, Uri, WorkspaceSymbolParams,
 };
 use lsp_server::{ErrorCode, Request, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::protocol;
+use super::{outline, protocol};
 
 /// Runs a case of a suite, and shows the values of its expressions beside their lines.
 pub(super) const RUN_CASE: &str = "admit.runCase";
@@ -73,6 +73,17 @@ pub(super) fn answer(
                 data: None,
             };
             value(values.filter(|(place, _)| asked.contains(place)).map(hint).collect::<Vec<_>>())
+        }),
+        "textDocument/documentSymbol" => read(params).and_then(|params: DocumentSymbolParams| {
+            let symbols = workspace.symbols(&key(&params.text_document.uri)).into_iter();
+            value(symbols.map(outline::symbol).collect::<Vec<_>>())
+        }),
+        "textDocument/foldingRange" => read(params).and_then(|params: FoldingRangeParams| {
+            let folds = workspace.folds(&key(&params.text_document.uri)).into_iter();
+            value(folds.map(outline::fold).collect::<Vec<_>>())
+        }),
+        "workspace/symbol" => read(params).and_then(|params: WorkspaceSymbolParams| {
+            value(outline::everywhere(workspace, &params.query, uri))
         }),
         _ => Err(Refused(ErrorCode::MethodNotFound, format!("`{method}` is not supported"))),
     };
