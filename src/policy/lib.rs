@@ -114,7 +114,8 @@ pub use self::exception::PolicyException;
 pub use self::deadline::{Deadline, Interrupted, Pace, asking, unasked};
 pub use self::report::options::EvalOptions;
 pub use self::report::recording::{
-    Expression, ExpressionId, Keep, ObjectChange, Origin, Recorded, RecordedOutcome, RecordedTrace, Recording,
+    Expression, ExpressionId, Keep, ObjectChange, Origin, Purse, Recorded, RecordedOutcome, RecordedTrace,
+    Recording, Spent,
 };
 
 // Expressions of other objects.

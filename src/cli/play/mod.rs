@@ -47,7 +47,7 @@ pub(super) const TIME: Duration = Duration::from_secs(5);
 The page has a mode for each place where Kubernetes evaluates CEL, and examples for each. While you type, it shows the verdict, the \
 message and its field, the value of every part of every expression, what expressions cost beside their limits, which branches were \
 not reached, and which states may follow one another. Its link holds the whole example. Nothing is loaded from elsewhere, nothing \
-is stored, and only this machine can reach it.
+is stored, and only this machine can reach it. `admit schema play` prints the JSON Schema of its answers.
 
 Examples:
   admit play

@@ -181,6 +181,7 @@ function drawAnswer(answer) {
     listed('Rules', answer.rules, rule),
   ];
   const more = [
+    listed('Costs of all expressions together', answer.budgets, budget),
     expressions(answer),
     listed('Beside', answer.notes, text => element('li', {}, text)),
     answer.status ? folded('status', 'Status that a client gets', element('pre', {}, JSON.stringify(answer.status, null, 2))) : null,
@@ -260,7 +261,16 @@ function expression(one, index, count) {
   return made;
 }
 
+function budget(one) {
+  const exceeded = one.exceeded ? ': more was asked for, and what came after was not evaluated' : '';
+  return element('li', { class: 'cost' }, bar(one), `${one.of}: cost ${one.cost} of ${one.limit} (logarithmic)${exceeded}`);
+}
+
 function cost(one) {
+  return element('p', { class: 'cost' }, bar(one), `cost ${one.cost} of ${one.limit} (logarithmic), evaluations ${one.evaluations}`);
+}
+
+function bar(one) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('viewBox', '0 0 100 8');
   svg.setAttribute('preserveAspectRatio', 'none');
@@ -273,7 +283,7 @@ function cost(one) {
     bar.setAttribute('height', '8');
     svg.append(bar);
   }
-  return element('p', { class: 'cost' }, svg, `cost ${one.cost} of ${one.limit} (logarithmic), evaluations ${one.evaluations}`);
+  return svg;
 }
 
 function trace(one) {
