@@ -6,7 +6,7 @@
 const PAUSE = 200;
 /** Quiet time before pictures are asked for, which take longer. */
 const PICTURE_PAUSE = 800;
-/** Time between two looks at a server, in milliseconds. */
+/** Time between two looks at a server that has no place for one more who listens, in milliseconds. */
 const LOOK = 2000;
 /** The choice that is no mode: what happens in the server that the page is of. */
 const LIVE = 'live';
@@ -14,7 +14,7 @@ const LIVE = 'live';
 const MAX_LINK = 1 << 20;
 
 const byId = id => document.getElementById(id);
-const state = { modes: [], mode: null, asked: 0, shown: 0, timer: 0, pictureTimer: 0, live: false, looking: 0 };
+const state = { modes: [], mode: null, asked: 0, shown: 0, timer: 0, pictureTimer: 0, live: false, looking: 0, source: null };
 
 /** An element with attributes and children; texts become text nodes. */
 function element(name, attributes = {}, ...children) {
@@ -343,15 +343,31 @@ function see(live) {
   for (const id of ['panes', 'result']) byId(id).hidden = live;
   for (const id of ['example', 'copy']) byId(id).disabled = live;
   clearTimeout(state.looking);
+  state.source?.close();
+  state.source = null;
   state.live = live;
 }
 
 function chooseLive() {
   see(true);
-  byId('about').textContent = 'Decisions, objects of the five systems and controllers, looked at every two seconds. Nothing is written.';
+  byId('about').textContent = 'Decisions, objects of the five systems and controllers, as they come. Nothing is written.';
   clearTimeout(state.timer);
   clearTimeout(state.pictureTimer);
-  look();
+  listen();
+}
+
+/** Shows what the server tells; where it has no place for one more who listens, this page looks now and then. */
+function listen() {
+  const source = new EventSource('live/events');
+  state.source = source;
+  source.addEventListener('seen', event => {
+    trouble('');
+    drawLive(JSON.parse(event.data));
+  });
+  source.addEventListener('trouble', event => trouble(JSON.parse(event.data).error));
+  source.addEventListener('error', () => {
+    if (state.source === source && source.readyState === EventSource.CLOSED) look();
+  });
 }
 
 async function look() {
