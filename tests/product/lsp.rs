@@ -197,7 +197,7 @@ fn what_files_consist_of_is_listed() {
     let symbols = client.ask("textDocument/documentSymbol", document.clone()).unwrap();
     let range = |from: [u32; 2], to: [u32; 2]| json!({"start": {"line": from[0], "character": from[1]}, "end": {"line": to[0], "character": to[1]}});
     let variable = json!({
-        "name": "short", "kind": 13, "range": range([7, 4], [8, 51]), "selectionRange": range([7, 10], [7, 15]),
+        "name": "short", "kind": 13, "range": range([7, 4], [8, 48]), "selectionRange": range([7, 10], [7, 15]),
     });
     assert_eq!((&symbols[0]["name"], &symbols[0]["kind"]), (&json!("named"), &json!(5)));
     assert_eq!(symbols[0]["detail"], "ValidatingAdmissionPolicy");

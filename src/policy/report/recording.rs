@@ -220,7 +220,7 @@ impl Recording {
         Self { keep, recorded: RefCell::default(), spent: RefCell::default() }
     }
 
-    /// What expressions cost together, in the order in which they were first evaluated.
+    /// What expressions cost together, in the order in which they were first evaluated. [`Spent`] has an example.
     #[must_use]
     pub fn spent(&self) -> Vec<Spent> {
         self.spent.borrow().values().cloned().collect()
