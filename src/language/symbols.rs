@@ -49,7 +49,7 @@ pub(crate) struct Part {
     pub(crate) range: Range<usize>,
     /// What names it, within the range.
     pub(crate) named: Range<usize>,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<Self>,
 }
 
 /// Items of a list that are parts: where the list stands, what their names are, the first that is there, and what is in them.
@@ -57,7 +57,7 @@ struct List {
     at: &'static [&'static str],
     names: &'static [&'static [&'static str]],
     kind: SymbolKind,
-    within: &'static [List],
+    within: &'static [Self],
 }
 
 const fn list(

@@ -206,10 +206,16 @@ fn what_files_consist_of_is_listed() {
     let folds = client.ask("textDocument/foldingRange", document).unwrap();
     assert_eq!(folds[0], json!({"startLine": 0, "endLine": 12}));
     // The characters of a name in their order, in every file.
-    let found = client.ask("workspace/symbol", json!({"query": "SHR"})).unwrap();
-    let found: Vec<_> =
-        found.as_array().unwrap().iter().map(|one| (&one["name"], &one["containerName"])).collect();
-    assert_eq!(found, [(&json!("short"), &json!("named")), (&json!("short"), &json!("other"))]);
+    let mut named = |query: &str| {
+        let found = client.ask("workspace/symbol", json!({"query": query})).unwrap();
+        let all = found.as_array().unwrap().iter();
+        all.map(|one| (one["name"].clone(), one["containerName"].clone(), one["location"]["uri"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(named("NMD"), [(json!("named"), Value::Null, json!("file:///a.yaml"))]);
+    let short = named("short");
+    assert_eq!(short[0], (json!("short"), json!("named"), json!("file:///a.yaml")));
+    assert!(short.contains(&(json!("short"), json!("other"), json!("file:///b.yaml"))), "{short:?}");
     client.end();
 }
 

@@ -100,7 +100,7 @@ struct Rules(Vec<Tree>);
 #[derive(Clone, Debug, PartialEq)]
 enum Tree {
     Constant(Literal),
-    Of(String, Vec<Tree>),
+    Of(String, Vec<Self>),
 }
 
 impl Rules {
@@ -172,10 +172,10 @@ impl Folding<'_> {
             }
             Expr::Struct { .. } => None,
             Expr::Comprehension(fold) => {
-                let bound = [Some(&fold.iter_var), fold.iter_var2.as_ref(), Some(&fold.accu_var)];
+                let bound = [Some(&*fold.iter_var), fold.iter_var2.as_deref(), Some(&*fold.accu_var)];
                 // Nothing else is meant by the names that are known.
-                let hides = |name: &&Box<str>| ***name == *self.known.root || &***name == "variables";
-                if bound.iter().flatten().any(hides) {
+                let hides = |name: &str| name == self.known.root || name == "variables";
+                if bound.into_iter().flatten().any(hides) {
                     return None;
                 }
                 let all = [fold.range, fold.accu_init, fold.condition, fold.step, fold.result];

@@ -304,7 +304,7 @@ impl CrdVersion {
         if let Some(recording) = options.eval.recording.filter(|_| !found.interrupted) {
             let limit = u64::try_from(limits.budget).unwrap_or_default();
             let cost = u64::try_from(found.remaining).ok().map(|left| limit.saturating_sub(left));
-            recording.pay(self.place.origin.clone(), Purse::Rules, cost, limit);
+            recording.pay(&self.place.origin, Purse::Rules, cost, limit);
         }
         errors.extend(found.errors);
         let warnings = found.forgiven.into_iter().map(|error| error.to_string()).collect();

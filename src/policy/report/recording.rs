@@ -227,7 +227,7 @@ impl Recording {
     }
 
     /// Notes what the expressions of a purse cost so far in one evaluation; none where that was more than they may.
-    pub(crate) fn pay(&self, origin: Origin, purse: Purse, cost: Option<u64>, limit: u64) {
+    pub(crate) fn pay(&self, origin: &Origin, purse: Purse, cost: Option<u64>, limit: u64) {
         let mut all = self.spent.borrow_mut();
         let new = || Spent { origin: origin.clone(), purse, cost: 0, limit, exceeded: false };
         let spent = all.entry((origin.clone(), purse)).or_insert_with(new);

@@ -92,7 +92,7 @@ impl<'a> Session<'a> {
         let paid = self.pay(of_variables).and_then(|()| self.pay(cost));
         if let Some(recording) = self.scope.inputs.eval.recording {
             let cost = paid.is_ok().then(|| self.limit.saturating_sub(self.remaining));
-            recording.pay(self.scope.policy.id_of(expression).origin, self.purse, cost, self.limit);
+            recording.pay(&self.scope.policy.id_of(expression).origin, self.purse, cost, self.limit);
         }
         paid?;
         Ok(result.map_err(|error| ExpressionError { expression: expression.text.clone(), error }))
