@@ -90,8 +90,9 @@ fn changed(
     (metrics, decisions): (&Metrics, Option<&Decisions>),
 ) -> Decided {
     let (request, id) = (&question.request, question.id());
+    let (warnings, audit_annotations) = (mutated.warnings(), mutated.annotations().into_iter().collect());
     let Mutated { object, denial, outcomes } = mutated;
-    let decision = Decision { denial, outcomes, ..Decision::default() };
+    let decision = Decision { denial, outcomes, warnings, audit_annotations };
     count(&decision, metrics);
     if let Some(denial) = &decision.denial {
         log::denial(request, &decision, denial);
@@ -103,7 +104,7 @@ fn changed(
     }
     let sent = request.object.as_ref().map(|object| object.value());
     let patch = object.zip(sent).and_then(|(object, sent)| difference(&sent, &object));
-    Decided { answer: Answer::patched(&id, patch.as_ref()), label: "allowed" }
+    Decided { answer: Answer::patched(&id, patch.as_ref(), &decision), label: "allowed" }
 }
 
 fn count(decision: &Decision, metrics: &Metrics) {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use admit_policy::{Decision, Request};
+use tokio::sync::watch;
 
 use super::log;
 
@@ -14,7 +15,11 @@ const KEPT: usize = 200;
 
 /// Shared by those who decide and those who watch; clones are the same list.
 #[derive(Clone, Debug, Default)]
-pub struct Decisions(Arc<Mutex<Newest>>);
+pub struct Decisions {
+    newest: Arc<Mutex<Newest>>,
+    /// How many there were.
+    count: watch::Sender<u64>,
+}
 
 #[derive(Debug, Default)]
 struct Newest {
@@ -45,7 +50,13 @@ impl Decisions {
     /// Those that are kept, the newest first.
     #[must_use]
     pub fn newest(&self) -> Vec<Noted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).notes.iter().rev().cloned().collect()
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner).notes.iter().rev().cloned().collect()
+    }
+
+    /// How many there were, now and whenever that changes.
+    #[must_use]
+    pub fn count(&self) -> watch::Receiver<u64> {
+        self.count.subscribe()
     }
 
     pub(super) fn note(&self, request: &Request<'_>, decision: &Decision) {
@@ -69,9 +80,10 @@ impl Decisions {
     }
 
     fn keep(&self, noted: Noted) {
-        let mut newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         let number = newest.number;
         newest.number = number.wrapping_add(1);
+        self.count.send_replace(newest.number);
         newest.notes.push_back(Noted { number, ..noted });
         if newest.notes.len() > KEPT {
             newest.notes.pop_front();
@@ -106,6 +118,7 @@ mod tests {
             of("ConfigMap", &format!("a{number}"));
         }
         of("Secret", "b");
+        assert_eq!(*decisions.count().borrow(), 201);
         let newest = decisions.newest();
         assert_eq!(newest.len(), KEPT);
         assert_eq!((newest[0].name.as_str(), newest[0].why.as_str()), ("b", "[redacted]"));

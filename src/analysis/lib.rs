@@ -13,7 +13,7 @@
 //! | module | decides | may use |
 //! |---|---|---|
 //! | [`attack`] | what gets past a policy: pairs of a denied request and an admitted one that reaches the same | reads |
-//! | [`mutate`] | which small changes of rules no test case sees | prove |
+//! | [`mutate`] | which small changes of rules no test case sees | prove, reads |
 //! | [`prove`] | what holds for all objects of a kind, by a solver that the caller runs | nothing of ours |
 //! | `reads` | what an expression looks at | nothing of ours |
 //! | [`releases`] | which Kubernetes releases take a document, and why others do not | nothing of ours |

@@ -15,6 +15,7 @@
 //! | `fix` | what to write in the place of a mistake | text |
 //! | `file` | what is known of a file while it is broken | lint, text |
 //! | `cases` | the cases of suites, and what a run made of expressions | file |
+//! | `symbols` | what a file consists of, and what of it can be folded | file |
 //! | `known` | which kinds files define, and which are built in | nothing of ours |
 //! | `site` | which expression stands at a place, and what it may name | file, known, text |
 //! | `origin` | which place of a schema a part of an expression comes from | file, site |
@@ -23,10 +24,12 @@
 //! | `hover` | what is told of what stands at a place | functions, origin, site |
 //! | `complete` | what may be written at a place | functions, origin, recover, site |
 //! | `navigate` | where a name is defined, and where it is used | file, origin, recover, site, text |
-//! | `workspace` | all files, and the answers about them | cases, complete, file, fix, hover, known, lint, navigate, origin, site, text |
+//! | `answer` | what is answered | symbols, text |
+//! | `workspace` | all files, and the answers about them | answer, cases, complete, file, fix, hover, known, lint, navigate, origin, site, symbols, text |
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
+mod answer;
 mod cases;
 mod complete;
 mod file;
@@ -39,13 +42,16 @@ mod navigate;
 mod origin;
 mod recover;
 mod site;
+mod symbols;
 mod text;
 mod workspace;
 
+pub use self::answer::{Edit, Fix, Hover, Location, Mistake, Symbol};
 pub use self::complete::{Item, ItemKind};
 pub use self::navigate::RenameError;
+pub use self::symbols::SymbolKind;
 pub use self::text::{Encoding, Place, Text, Texts};
-pub use self::workspace::{Edit, Fix, Hover, Location, Mistake, Workspace};
+pub use self::workspace::Workspace;
 
 /// The examples of the readme.
 #[cfg(doctest)]

@@ -10,6 +10,7 @@ use admit_policy::manifest::{Document, LoadError};
 use admit_policy::{Documents, ExpressionId, LoadOptions, Recorded, Types};
 use serde_json::Value;
 
+use crate::answer::{Edit, Fix, Hover, Location, Mistake, Symbol};
 use crate::cases;
 use crate::complete::{Item, complete};
 use crate::file::{File, Good, is_kind};
@@ -20,6 +21,7 @@ use crate::lint::{Reading, Tokens};
 use crate::navigate::{self, RenameError};
 use crate::origin::{Files, Origins};
 use crate::site::{Kind, Site};
+use crate::symbols::{self, Part};
 use crate::text::{Encoding, Place, Text};
 
 /// Files by their names, and what is known of kinds.
@@ -75,57 +77,6 @@ pub struct Workspace {
     last: Vec<(ExpressionId, Recorded)>,
     /// What was found out when files were checked before.
     memory: Memory,
-}
-
-/// A mistake, or a part without effect.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Mistake {
-    /// What it is about.
-    pub range: Range<Place>,
-    /// How bad it is.
-    pub severity: Severity,
-    /// Which kind of finding.
-    pub code: &'static str,
-    /// What is wrong; may have further lines.
-    pub message: String,
-    /// What to do; may be empty.
-    pub help: String,
-}
-
-/// What is told of a place.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Hover {
-    /// What it is about.
-    pub range: Range<Place>,
-    /// Markdown.
-    pub text: String,
-}
-
-/// A part of a file.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Location {
-    /// The name of the file.
-    pub file: String,
-    /// The part.
-    pub range: Range<Place>,
-}
-
-/// A part of a file, and what is to stand there.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Edit {
-    /// The part.
-    pub range: Range<Place>,
-    /// What is to stand there.
-    pub text: String,
-}
-
-/// A change that mends a mistake.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Fix {
-    /// What it does.
-    pub title: String,
-    /// What is changed.
-    pub edit: Edit,
 }
 
 impl fmt::Debug for Workspace {
@@ -355,11 +306,52 @@ impl Workspace {
     /// ```
     #[must_use]
     pub fn cases(&self, name: &str) -> Vec<(String, Range<Place>)> {
-        let good = self.files.get(name).filter(|file| file.is_good()).and_then(|file| file.good.as_ref());
-        let found = good.into_iter().flat_map(|good| {
+        let found = self.good(name).into_iter().flat_map(|good| {
             cases::cases(good).into_iter().map(|(name, range)| (name, self.places(&good.text, range)))
         });
         found.collect()
+    }
+
+    /// The documents of a file with what is in them: rules, variables, cases; none while the text is broken.
+    ///
+    /// ```
+    /// use admit_language::{Encoding, SymbolKind, Workspace};
+    /// use admit_policy::{Documents, LoadOptions};
+    ///
+    /// let suite = "apiVersion: admit/v1\nkind: Suite\ncases:\n- name: 'a case'\n  expect: {outcome: allow}\n";
+    /// let mut workspace = Workspace::new(Box::new(Documents::default()), LoadOptions::default(), Encoding::Utf16);
+    /// workspace.open("a.suite.yaml", suite.to_owned());
+    /// let symbols = workspace.symbols("a.suite.yaml");
+    /// assert_eq!((&*symbols[0].name, symbols[0].range.end.line), ("Suite", 4));
+    /// let case = &symbols[0].parts[0];
+    /// assert_eq!((&*case.name, case.kind, case.named.start.character), ("a case", SymbolKind::Case, 8));
+    /// assert_eq!(workspace.folds("a.suite.yaml"), [(0, 4), (2, 4), (3, 4)]);
+    /// ```
+    #[must_use]
+    pub fn symbols(&self, name: &str) -> Vec<Symbol> {
+        self.good(name).map(|good| self.symbols_of(good, symbols::parts(good))).unwrap_or_default()
+    }
+
+    fn symbols_of(&self, good: &Good, parts: Vec<Part>) -> Vec<Symbol> {
+        let symbol = |Part { name, detail, kind, range, named, parts }| Symbol {
+            name,
+            detail,
+            kind,
+            range: self.places(&good.text, range),
+            named: self.places(&good.text, named),
+            parts: self.symbols_of(good, parts),
+        };
+        parts.into_iter().map(symbol).collect()
+    }
+
+    /// The lines of a file from and up to which something can be folded. [`Self::symbols`] has an example.
+    #[must_use]
+    pub fn folds(&self, name: &str) -> Vec<(usize, usize)> {
+        self.good(name).map(symbols::folds).unwrap_or_default()
+    }
+
+    fn good(&self, name: &str) -> Option<&Good> {
+        self.files.get(name).filter(|file| file.is_good())?.good.as_ref()
     }
 
     /// Keeps what a run of a case made of expressions, in the place of what was kept before. [`Self::cases`] has an example.

@@ -100,7 +100,7 @@ pub use self::read::path::Path;
 pub use self::request::access::{ANSWER_FIELDS, AccessAnswers};
 pub use self::request::review::{Arena, NoReview, Review};
 pub use self::set::builtins::{Builtins, Prepared, StrategicError};
-pub use self::set::catalogue::{Catalogue, FieldShape, FieldType, ServedKind, Shape};
+pub use self::set::catalogue::{Catalogue, Connection, FieldShape, FieldType, ServedKind, Shape};
 pub use self::set::known::KnownKinds;
 pub use self::vap::{
     Binding, ConditionsError, ExpressionError, FailurePolicy, MatchConditions, Missed, Mutated,
@@ -114,7 +114,8 @@ pub use self::exception::PolicyException;
 pub use self::deadline::{Deadline, Interrupted, Pace, asking, unasked};
 pub use self::report::options::EvalOptions;
 pub use self::report::recording::{
-    Expression, ExpressionId, Keep, ObjectChange, Origin, Recorded, RecordedOutcome, RecordedTrace, Recording,
+    Expression, ExpressionId, Keep, ObjectChange, Origin, Purse, Recorded, RecordedOutcome, RecordedTrace,
+    Recording, Spent,
 };
 
 // Expressions of other objects.

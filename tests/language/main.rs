@@ -5,6 +5,7 @@ mod again;
 mod answers;
 mod api;
 mod edits;
+mod outline;
 mod places;
 mod repositories;
 mod support;

@@ -28,7 +28,7 @@ fn authenticated(row: &Value) -> Result<Value, String> {
     let none = Map::new();
     let claims = row["claims"].as_object().unwrap_or(&none);
     let now: jiff::Timestamp = NOW.parse().expect("a time");
-    let token = Token { claims, now: Some(now.into()) };
+    let token = Token { claims, now: Some(now.into()), endpoints: row["endpoints"].as_object() };
     let user = authenticators.authenticate(&token, EvalOptions::default());
     let user = user.map_err(|error| error.to_string())?;
     let mut shown = json!({});

@@ -133,6 +133,51 @@ fn suites_say_when_it_is() {
     );
 }
 
+const LABELLED: &str = r#"
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: labelled}
+spec:
+  reinvocationPolicy: IfNeeded
+  matchConstraints:
+    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}]
+  matchConditions: [{name: not-small, expression: object.spec.replicas > 1}]
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch: {expression: '[JSONPatch{op: "add", path: "/spec/paused", value: object.spec.missing}]'}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: labelled}
+spec: {policyName: labelled}
+"#;
+
+/// Nothing is changed, and nothing is denied: the policy fails on every object that it sees.
+#[test]
+fn policies_that_change_objects_are_passed_by() {
+    let spec = SPEC.replace("few", "labelled");
+    let text = format!("{LABELLED}{}", exception("sale", &spec));
+    let set = PolicySet::load(&manifest::read("policy.yaml", &text).expect("manifests")).expect("policies");
+    let case = |name: &str, now: &str, replicas: u64, expect: Value| {
+        json!({
+            "name": format!("{name} {now} {replicas}"), "now": now, "namespace": "shop", "user": "a:importer", "expect": expect,
+            "object": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": {"replicas": replicas}},
+        })
+    };
+    let told = "exception 'sale' lets it through until 1970-01-21T00:00:00Z: the sale";
+    let suite = json!({"apiVersion": "admit/v1", "kind": "Suite", "cases": [
+        case("web-1", "1970-01-20T00:00:00Z", 9, json!({"outcome": "warn", "message": told, "object": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web-1"}, "spec": {"replicas": 9}}})),
+        case("web-1", "1970-01-21T00:00:00Z", 9, json!("error")),
+        case("db-1", "1970-01-20T00:00:00Z", 9, json!("error")),
+        // A condition that does not hold is why it is not asked.
+        case("web-1", "1970-01-20T00:00:00Z", 1, json!("unmatched")),
+    ]});
+    for case in Suite::decode(&suite).unwrap().cases {
+        let result = run(&case, &set);
+        assert!(result.passed(), "{}: {:?} {}", case.name, result.mismatches, result.message);
+    }
+}
+
 #[test]
 fn mistakes_are_told_at_their_lines() {
     let told = |exceptions: &str| {
@@ -146,7 +191,8 @@ fn mistakes_are_told_at_their_lines() {
     let named = told(&exception("a", "{policies: [fewer], until: '2026-12-31', reason: r}"));
     assert!(
         named.contains("spec.policies[0]")
-            && named.contains("there is no ValidatingAdmissionPolicy of this name"),
+            && named
+                .contains("there is no ValidatingAdmissionPolicy or MutatingAdmissionPolicy of this name"),
         "{named}"
     );
     let slip = told(&exception("a", "{policies: [few], untill: '2026-12-31', reason: r}"));

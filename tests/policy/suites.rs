@@ -83,7 +83,7 @@ fn mistakes_in_suites_are_named() {
         (
             "{apiVersion: admit/v1, kind: Suite, cases: [{name: a, object: {}, expects: allow}]}",
             "cases[0].expects: is not a field here; these are: name, policies, operation, resource, subresource, \
-             namespace, object, oldObject, patch, patchType, options, dryRun, user, groups, params, namespaces, \
+             namespace, requestName, object, oldObject, patch, patchType, options, dryRun, user, groups, params, namespaces, \
              authorizer, now, expect",
         ),
         (

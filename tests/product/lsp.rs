@@ -139,6 +139,9 @@ fn the_protocol_is_spoken_from_begin_to_end() {
         "codeLensProvider": {},
         "executeCommandProvider": {"commands": ["admit.runCase"]},
         "inlayHintProvider": true,
+        "documentSymbolProvider": true,
+        "workspaceSymbolProvider": true,
+        "foldingRangeProvider": true,
     });
     assert_eq!(initialized["capabilities"], expected);
     let uri = "file:///work/policy.yaml";
@@ -182,6 +185,37 @@ fn the_protocol_is_spoken_from_begin_to_end() {
     assert_eq!(labels["textEdit"], json!({"range": range(12, 22, 24), "newText": "labels"}));
     assert_eq!((&labels["kind"], &labels["detail"]), (&json!(5), &json!("map(string, string)")));
     client.tell("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
+    client.end();
+}
+
+#[test]
+fn what_files_consist_of_is_listed() {
+    let (mut client, _) = Client::start(json!({"capabilities": {}}));
+    client.open("file:///a.yaml", POLICY);
+    client.open("file:///b.yaml", &POLICY.replace("name: named", "name: other"));
+    let document = json!({"textDocument": {"uri": "file:///a.yaml"}});
+    let symbols = client.ask("textDocument/documentSymbol", document.clone()).unwrap();
+    let range = |from: [u32; 2], to: [u32; 2]| json!({"start": {"line": from[0], "character": from[1]}, "end": {"line": to[0], "character": to[1]}});
+    let variable = json!({
+        "name": "short", "kind": 13, "range": range([7, 4], [8, 48]), "selectionRange": range([7, 10], [7, 15]),
+    });
+    assert_eq!((&symbols[0]["name"], &symbols[0]["kind"]), (&json!("named"), &json!(5)));
+    assert_eq!(symbols[0]["detail"], "ValidatingAdmissionPolicy");
+    assert_eq!(symbols[0]["selectionRange"], range([2, 17], [2, 22]));
+    assert_eq!(symbols[0]["children"][0], variable);
+    let folds = client.ask("textDocument/foldingRange", document).unwrap();
+    assert_eq!(folds[0], json!({"startLine": 0, "endLine": 12}));
+    // The characters of a name in their order, in every file.
+    let mut named = |query: &str| {
+        let found = client.ask("workspace/symbol", json!({"query": query})).unwrap();
+        let all = found.as_array().unwrap().iter();
+        all.map(|one| (one["name"].clone(), one["containerName"].clone(), one["location"]["uri"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(named("NMD"), [(json!("named"), Value::Null, json!("file:///a.yaml"))]);
+    let short = named("short");
+    assert_eq!(short[0], (json!("short"), json!("named"), json!("file:///a.yaml")));
+    assert!(short.contains(&(json!("short"), json!("other"), json!("file:///b.yaml"))), "{short:?}");
     client.end();
 }
 

@@ -75,15 +75,15 @@ impl Answer {
 
     /// An approval of an object that is to be changed so.
     #[must_use]
-    pub(in crate::admission) fn patched(id: &ReviewId, patch: Option<&Value>) -> Self {
+    pub(in crate::admission) fn patched(id: &ReviewId, patch: Option<&Value>, decision: &Decision) -> Self {
         review(
             id.version,
             Response {
                 uid: &id.uid,
                 allowed: true,
                 status: None,
-                warnings: &[],
-                audit_annotations: Map::new(),
+                warnings: told(&decision.warnings),
+                audit_annotations: annotations::for_webhook(&decision.audit_annotations),
                 patch: patch.map(|patch| go::base64::encode(json(patch))),
                 patch_type: patch.map(|_| "JSONPatch"),
             },

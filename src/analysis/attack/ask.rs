@@ -20,6 +20,8 @@ pub struct Ask {
     pub subresource: String,
     /// Empty for objects that are in none.
     pub namespace: String,
+    /// Of what is asked about, where the object has none: of the pod, of the options of `exec`. Else empty.
+    pub name: String,
     /// The new object.
     pub object: Option<Value>,
     /// What is there.
@@ -47,6 +49,7 @@ impl Ask {
             resource,
             subresource: String::new(),
             namespace: namespace.to_owned(),
+            name: String::new(),
             object: Some(object),
             old_object: None,
             user,
@@ -68,22 +71,28 @@ impl Ask {
         let place = |object: &Object<'_>| {
             let mut object = object.value().into_owned();
             let path = Path::of_names(["metadata", "namespace"]);
-            if namespaced && path.get(&object).is_none() {
+            // What is asked of a connection is in no namespace itself.
+            if namespaced && request.operation != Operation::Connect && path.get(&object).is_none() {
                 path.set(&mut object, json!(request.namespace));
             }
             object
         };
-        Self {
+        let mut ask = Self {
             operation: request.operation,
             resource: request.resource.clone(),
             subresource: request.subresource.clone(),
             namespace: request.namespace.clone(),
+            name: String::new(),
             object: request.object.as_ref().map(place),
             old_object: request.old_object.as_ref().map(place),
             user: request.user.clone(),
             existing: existing.to_vec(),
             authorizer,
+        };
+        if ask.name() != request.name {
+            ask.name.clone_from(&request.name);
         }
+        ask
     }
 
     /// The kind of the objects.
@@ -92,7 +101,12 @@ impl Ask {
         self.object.as_ref().or(self.old_object.as_ref()).map(GroupVersionKind::of).unwrap_or_default()
     }
 
-    pub(super) fn name(&self) -> &str {
+    /// The name of what is asked about: of the object, unless it has none.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        if !self.name.is_empty() {
+            return &self.name;
+        }
         let object = self.object.as_ref().or(self.old_object.as_ref());
         object.and_then(|object| object.pointer("/metadata/name")).and_then(Value::as_str).unwrap_or_default()
     }
@@ -102,6 +116,34 @@ impl Ask {
         let (Some(new), Some(old)) = (&self.object, &self.old_object) else { return false };
         let is_other = |pointer: &str| new.pointer(pointer) != old.pointer(pointer);
         self.operation == Operation::Update && (is_other("/metadata/name") || is_other("/metadata/namespace"))
+    }
+
+    /// The same request for what has another name.
+    pub(super) fn named(&self, name: &str) -> Self {
+        let mut ask = self.clone();
+        if self.operation == Operation::Connect {
+            name.clone_into(&mut ask.name);
+            return ask;
+        }
+        let path = Path::of_names(["metadata", "name"]);
+        for object in [&mut ask.object, &mut ask.old_object].into_iter().flatten() {
+            path.set(object, json!(name));
+        }
+        ask
+    }
+
+    /// The same request in another namespace.
+    pub(super) fn placed(&self, namespace: &str) -> Self {
+        let mut ask = self.clone();
+        namespace.clone_into(&mut ask.namespace);
+        if self.operation == Operation::Connect {
+            return ask;
+        }
+        let path = Path::of_names(["metadata", "namespace"]);
+        for object in [&mut ask.object, &mut ask.old_object].into_iter().flatten() {
+            path.set(object, json!(namespace));
+        }
+        ask
     }
 
     /// The same request with another new object.
@@ -132,6 +174,7 @@ impl Ask {
             self.subresource != other.subresource,
             self.resource != other.resource,
             self.namespace != other.namespace,
+            self.name != other.name,
             self.existing != other.existing,
         ]
         .into_iter()
@@ -157,6 +200,9 @@ impl Ask {
             put("subresource", json!(self.subresource));
         }
         put("namespace", json!(self.namespace));
+        if !self.name.is_empty() {
+            put("requestName", json!(self.name));
+        }
         let UserInfo { username, uid, groups, extra } = &self.user;
         let mut user = json!({"username": username, "groups": groups});
         if let Some(fields) = user.as_object_mut() {

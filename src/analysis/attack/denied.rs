@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use admit_policy::matching::Rule;
-use admit_policy::{FieldType, GroupVersionResource, Operation, ServedKind, init};
+use admit_policy::{Connection, FieldType, GroupVersionResource, Operation, ServedKind, init};
 use serde_json::{Value, json};
 
 use super::ask::Ask;
@@ -12,7 +12,7 @@ use super::judge::{Judge, Judged};
 use super::path::{Path, Step};
 use super::rules::Rules;
 use super::types::Types;
-use super::values::{Values, complete, instances};
+use super::values::{Values, complete, instances, sample};
 
 /// Requests that are tried.
 const MOST_TRIED: usize = 2_500;
@@ -26,6 +26,8 @@ const MOST_REPAIRS: usize = 8;
 const FEW: usize = 3;
 /// Kinds that are started from.
 const MOST_KINDS: usize = 8;
+/// Names that are tried, and namespaces.
+const MOST_NAMES: usize = 12;
 const NAMESPACE: &str = "default";
 
 /// Finds a request that is denied.
@@ -73,13 +75,16 @@ impl Finder<'_> {
                 let plurals: &[&str] = if plural == "*" { &["pods", "configmaps"] } else { &[plural] };
                 for served in plurals.iter().flat_map(|plural| self.types.of_plural(plural)) {
                     let has = |list: &[String], name: &str| list.iter().any(|one| one == "*" || one == name);
-                    if has(&rule.groups, &served.kind.group)
-                        && has(&rule.versions, &served.kind.version)
-                        && matches!(subresource, "" | "*" | "status")
-                        && starts.len() < MOST_KINDS
+                    if !has(&rule.groups, &served.kind.group)
+                        || !has(&rule.versions, &served.kind.version)
+                        || starts.len() >= MOST_KINDS
                     {
+                        continue;
+                    }
+                    if matches!(subresource, "" | "*" | "status") {
                         starts.extend(self.start(rule, served, subresource));
                     }
+                    starts.extend(self.connected(rule, served, subresource));
                 }
             }
         }
@@ -113,6 +118,57 @@ impl Finder<'_> {
         asks
     }
 
+    /// Connections with all options that there are.
+    fn connected(&self, rule: &Rule, served: &ServedKind, subresource: &str) -> Vec<Ask> {
+        if rule.operations.as_ref().is_some_and(|all| !all.contains(&Operation::Connect)) {
+            return Vec::new();
+        }
+        let is_meant = |one: &&Connection| subresource == "*" || subresource == one.subresource;
+        let ask = |one: &Connection| {
+            let mut object = json!({"kind": one.kind.kind, "apiVersion": one.kind.api_version()});
+            if let Some(there) = object.as_object_mut() {
+                let fields = self.types.fields(one.shape).iter();
+                there.extend(fields.map(|field| (field.name.clone(), sample(&field.of))));
+            }
+            let resource = GroupVersionResource::new(
+                served.kind.group.as_str(),
+                served.kind.version.as_str(),
+                served.plural.as_str(),
+            );
+            Ask {
+                operation: Operation::Connect,
+                subresource: one.subresource.clone(),
+                namespace: if served.namespaced { NAMESPACE.to_owned() } else { String::new() },
+                name: "sample".to_owned(),
+                authorizer: self.rules.asks_authorizer.then(|| json!([{"allowed": false}])),
+                ..Ask::creation(object, resource)
+            }
+        };
+        served.connections.iter().filter(is_meant).map(ask).collect()
+    }
+
+    /// The same request for what has other names, and in other namespaces: those that rules name.
+    fn elsewhere(&self, start: &Ask) -> Vec<Ask> {
+        if !self.rules.reads_request() {
+            return Vec::new();
+        }
+        let texts: Vec<&str> = self.rules.literals.iter().filter_map(Value::as_str).collect();
+        let names = |texts: Vec<String>| texts.into_iter().filter(|text| is_name(text)).take(MOST_NAMES);
+        let mut namespaces = vec![start.namespace.clone()];
+        if !start.namespace.is_empty() {
+            namespaces.extend(names(texts.iter().map(|text| (*text).to_owned()).collect()));
+        }
+        let around =
+            texts.iter().flat_map(|text| [(*text).to_owned(), format!("{text}x"), format!("x{text}")]);
+        let of_names: Vec<String> =
+            std::iter::once(start.name().to_owned()).chain(names(around.collect())).collect();
+        let all = namespaces.iter().flat_map(|namespace| {
+            let placed = start.placed(namespace);
+            of_names.iter().map(move |name| placed.named(name))
+        });
+        all.filter(|ask| ask != start).collect()
+    }
+
     fn least(&self, served: &ServedKind) -> Value {
         let crd = self.judge.documents().crd_of(&served.kind);
         let Some(version) = crd.and_then(|crd| crd.version(&served.kind.version)) else {
@@ -142,6 +198,11 @@ impl Finder<'_> {
         let is_denied = |judged: &Judged| judged.denies && judged.refused.is_none();
         if is_denied(&judged(start)?) {
             return Some(start.clone());
+        }
+        for ask in self.elsewhere(start) {
+            if is_denied(&judged(&ask)?) {
+                return Some(ask);
+            }
         }
         let object = start.object.as_ref()?;
         let changes = self.changes(start, object);
@@ -259,6 +320,16 @@ impl Finder<'_> {
         }
         Some(start.with(object))
     }
+}
+
+/// Whether objects may have that name.
+fn is_name(text: &str) -> bool {
+    const LONGEST: usize = 63;
+    let is_outer = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    text.len() <= LONGEST
+        && text.starts_with(is_outer)
+        && text.ends_with(is_outer)
+        && text.chars().all(|c| is_outer(c) || c == '-')
 }
 
 /// A few changes of each place rather than all of the first ones.

@@ -126,7 +126,7 @@ pub struct Finding {
     pub what: String,
     /// In how many places they differ.
     pub differences: usize,
-    /// What the denied request is denied for: the place in its object.
+    /// What the denied request is denied for: the place in its object, or `request` where that does not matter.
     pub offence: String,
     /// What stands there; none where something is missing.
     pub value: Option<Value>,

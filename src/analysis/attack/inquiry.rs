@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use admit_policy::manifest::Document;
 use admit_policy::suite::Outcome;
-use admit_policy::{Enforcement, Policy, PolicySet};
+use admit_policy::{Enforcement, Operation, Policy, PolicySet};
 use serde_json::Value;
 
 use super::ask::Ask;
@@ -117,8 +117,10 @@ impl<'a> Inquiry<'a> {
         let mut has_reason = false;
         for (given, judged) in &bases {
             for base in search.shrunk(given, judged, self.over) {
-                let offences = search.offences(&base, &known.judge.ask(&base), self.over);
-                has_reason |= !offences.is_empty();
+                let offences = search.reasons(&base, &known.judge.ask(&base), self.over);
+                let says_why =
+                    |found: &Offence| !found.is_of_request() || base.operation == Operation::Connect;
+                has_reason |= offences.iter().any(says_why);
                 for offence in offences.into_iter().take(MOST_OFFENCES) {
                     let key = (offence.path.pattern(), offence.value.clone(), base.title());
                     if seen.contains(&key) || (self.over)() {
@@ -215,7 +217,7 @@ impl<'a> Inquiry<'a> {
             offence,
             over: self.over,
         };
-        for find in families::ALL {
+        for find in families::of(&scene) {
             let mut neighbours = Vec::new();
             find(&scene, &mut neighbours);
             for neighbour in neighbours {
@@ -263,7 +265,7 @@ impl<'a> Inquiry<'a> {
             path,
             what,
             differences: base.differences(&ask).saturating_add(usize::from(first.is_some())),
-            offence: offence.path.to_string(),
+            offence: offence.place(),
             value: offence.value.clone(),
             denied: base.clone(),
             first,

@@ -29,8 +29,26 @@ pub(super) struct Offence {
 }
 
 impl Offence {
+    /// Of a request that is denied whatever its object says.
+    pub(super) fn of_request() -> Self {
+        Self { path: Path::default(), value: None, mended: Value::Null }
+    }
+
+    /// The place, as it is told.
+    pub(super) fn place(&self) -> String {
+        if self.is_of_request() { "request".to_owned() } else { self.path.to_string() }
+    }
+
+    /// Whether it is the request itself, and not a place in its object.
+    pub(super) fn is_of_request(&self) -> bool {
+        self.path.0.is_empty()
+    }
+
     /// Whether an object offends in the same way at a place.
     pub(super) fn is_at(&self, object: &Value, path: &Path) -> bool {
+        if self.is_of_request() {
+            return true;
+        }
         match (&self.value, path.get(object)) {
             (Some(value), Some(there)) => value == there,
             (None, there) => there.is_none_or(Value::is_null),
@@ -107,7 +125,7 @@ impl Search<'_> {
     }
 
     /// The places where one change makes the policy let the request through.
-    pub(super) fn offences(&self, ask: &Ask, judged: &Judged, over: &dyn Fn() -> bool) -> Vec<Offence> {
+    fn offences(&self, ask: &Ask, judged: &Judged, over: &dyn Fn() -> bool) -> Vec<Offence> {
         let Some(object) = &ask.object else { return Vec::new() };
         let patterns = self.rules.patterns(&judged.validations);
         let places: BTreeSet<Path> = patterns.iter().flat_map(|pattern| expand(pattern, object)).collect();
@@ -135,6 +153,16 @@ impl Search<'_> {
             found.extend(self.pair(ask, object, &changes, over));
         }
         sorted(found, object)
+    }
+
+    /// What a request is denied for: [places](Self::offences), or the request itself where the rules look at no object.
+    pub(super) fn reasons(&self, ask: &Ask, judged: &Judged, over: &dyn Fn() -> bool) -> Vec<Offence> {
+        let mut found = self.offences(ask, judged, over);
+        let sees_none = || !judged.validations.is_empty() && !self.rules.look_at_objects(&judged.validations);
+        if found.is_empty() && sees_none() {
+            found.push(Offence::of_request());
+        }
+        found
     }
 
     /// Two changes at once, of which the first counts as the offence.

@@ -110,6 +110,17 @@ impl Rules {
         named.into_iter().flat_map(of).collect()
     }
 
+    /// Whether some of these validations read the new object or the old one.
+    pub(super) fn look_at_objects(&self, validations: &[usize]) -> bool {
+        let mut named = validations.iter().filter_map(|index| self.each.get(*index));
+        named.any(|reads| reads.paths().next().is_some())
+    }
+
+    /// Whether some expression reads the request.
+    pub(super) fn reads_request(&self) -> bool {
+        [&self.validations, &self.conditions].iter().any(|reads| reads.others.contains("request"))
+    }
+
     /// Whether the change counts, and not the new object alone.
     pub(super) fn reads_old(&self) -> bool {
         let mut places = self.validations.values.iter().chain(&self.validations.tests);

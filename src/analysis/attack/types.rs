@@ -54,6 +54,7 @@ impl<'a> Types<'a> {
                     plural: definition.names.plural.clone(),
                     namespaced: definition.scope == admit_policy::crd::Scope::Namespaced,
                     subresources,
+                    connections: Vec::new(),
                     shape,
                 });
             }
@@ -73,6 +74,12 @@ impl<'a> Types<'a> {
     pub(super) fn of_plural(&self, plural: &str) -> Vec<&ServedKind> {
         let all = self.builtin.into_iter().chain([&self.custom]).flat_map(|catalogue| &catalogue.kinds);
         all.filter(|served| served.plural == plural).collect()
+    }
+
+    /// The fields of a type of the built-in kinds.
+    pub(super) fn fields(&self, shape: usize) -> &[FieldShape] {
+        let found = self.builtin.and_then(|catalogue| catalogue.shape(shape));
+        found.map(|shape| shape.fields.as_slice()).unwrap_or_default()
     }
 
     /// All built-in kinds.

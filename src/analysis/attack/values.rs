@@ -110,6 +110,19 @@ pub(super) fn instances(pattern: &[String], object: &Value) -> Vec<Path> {
     vec![Path(pattern.iter().map(step).collect())]
 }
 
+/// Some value of a type.
+pub(super) fn sample(of: &FieldType) -> Value {
+    match of {
+        FieldType::Text | FieldType::IntOrText | FieldType::Quantity => json!("x"),
+        FieldType::OneOf(members) => json!(members.first()),
+        FieldType::Int | FieldType::Float => json!(1),
+        FieldType::Bool => json!(true),
+        FieldType::List(of) => json!([sample(of)]),
+        FieldType::Map(_) | FieldType::Shape(_) => json!({}),
+        FieldType::Other => Value::Null,
+    }
+}
+
 /// Gives the values around a place the fields that they must have.
 pub(super) fn complete(kind: Kind<'_>, path: &Path, object: &mut Value) {
     for length in 1..path.0.len() {
@@ -121,13 +134,9 @@ pub(super) fn complete(kind: Kind<'_>, path: &Path, object: &mut Value) {
                 continue;
             }
             let sample = match &field.of {
-                FieldType::Text | FieldType::IntOrText | FieldType::Quantity => json!("x"),
-                FieldType::OneOf(members) => json!(members.first()),
-                FieldType::Int | FieldType::Float => json!(1),
-                FieldType::Bool => json!(true),
                 FieldType::List(_) => json!([]),
-                FieldType::Map(_) | FieldType::Shape(_) => json!({}),
                 FieldType::Other => continue,
+                of => sample(of),
             };
             own.set(object, sample);
         }

@@ -24,6 +24,7 @@
 //! | `vary` | cases a little beside those that there are |
 //! | `pair` | what one case comes to, as the rules are and with a change |
 //! | `subject` | what a question about a change is about |
+//! | `split` | whether a test that is left out makes no difference, without a solver |
 //! | `survey` | what becomes of changes that no case saw |
 
 mod case;
@@ -32,6 +33,7 @@ mod expression;
 mod matching;
 mod mutant;
 mod pair;
+mod split;
 mod subject;
 mod survey;
 mod trial;

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::case::Seed;
 use super::mutant::{Effect, Mutant};
 use super::pair::{Errors, Killing, Pair};
+use super::split;
 use super::subject::{alone, subjects, text};
 use super::trial::{Probe, Trial};
 use super::vary::{Hints, variations};
@@ -109,6 +110,9 @@ impl Survey<'_> {
             )]));
         }
         let changed = mutant.of(self.trial.document);
+        if split::is_same(self.trial.document, &changed, mutant) {
+            return Ok(Settled::Equivalent);
+        }
         let mut solver = solver;
         // Other rules deny what they deny beside either: what is the same without them is the same, and sooner known; and what is not
         // followed of the rule itself is not followed of all of them.

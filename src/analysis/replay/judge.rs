@@ -232,8 +232,14 @@ fn note(
             true => WITHHELD.to_owned(),
             false => message.to_owned(),
         };
-        if let Some(Skipped::Failed { message }) = &outcome.skipped {
-            judged.add(&outcome.policy, Effect::Error, told(message));
+        match &outcome.skipped {
+            Some(Skipped::Failed { message }) => {
+                judged.add(&outcome.policy, Effect::Error, told(message));
+            }
+            Some(Skipped::Excepted(excepted)) => {
+                judged.add(&outcome.policy, Effect::Excepted, excepted.to_string());
+            }
+            Some(Skipped::False { .. }) | None => {}
         }
         for rule in &outcome.rules {
             let (denies, warns) =

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use admit_policy::apply::{Applied, Identity};
-use admit_policy::{Enforcement, PolicyOutcome, PolicySet, RuleOutcome, Verdict};
+use admit_policy::{Enforcement, PolicyOutcome, PolicySet, RuleOutcome, Skipped, Verdict};
 
 pub use self::documents::{Flavour, documents};
 pub use self::report::{Finding, Outcome, Report, Subject, Summary};
@@ -127,6 +127,15 @@ impl<'s> Scan<'s> {
 
     /// The gravest that a policy says.
     fn finding(&self, identity: &Identity, outcome: &PolicyOutcome) -> Option<Finding> {
+        if let Some(Skipped::Excepted(excepted)) = &outcome.skipped {
+            return Some(Finding {
+                policy: Arc::clone(&outcome.policy),
+                outcome: Outcome::Skip,
+                message: "the policy does not change it".to_owned(),
+                excepted: Some(excepted.clone()),
+                ..Finding::default()
+            });
+        }
         if outcome.rules.is_empty() {
             return None;
         }

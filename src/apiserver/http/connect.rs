@@ -14,7 +14,7 @@ use crate::call::{Call, Query, WriteOptions};
 use crate::codec;
 use crate::logs::{LogError, LogOptions};
 use crate::object;
-use crate::resources::{BINDING, EVICTION, Subresource, TOKEN_REQUEST};
+use crate::resources::{Asked as Holds, BINDING, EVICTION, Subresource, TOKEN_REQUEST};
 use crate::server::Server;
 use crate::status::Refusal;
 
@@ -135,22 +135,23 @@ impl Asked<'_> {
     async fn admitted(&self, subresource: Subresource) -> Result<(), Refusal> {
         let Some((_, _, kind)) = subresource.own_kind(&self.call.info) else { return Ok(()) };
         let mut asked = json!({"kind": kind, "apiVersion": "v1"});
-        for flag in ["stdin", "stdout", "stderr", "tty"] {
-            if self.query.flag(flag) == Some(true) {
-                asked[flag] = true.into();
-            }
-        }
         if let Some(rest) = self.rest {
             asked["path"] = format!("/{rest}").into();
         }
-        for text in ["container", "path"] {
-            if let Some(value) = self.query.get(text) {
-                asked[text] = value.into();
+        for (name, holds) in subresource.asked() {
+            let value: Option<Value> = match holds {
+                Holds::Flag => self.query.flag(name).filter(|is_set| *is_set).map(Value::from),
+                Holds::Text => self.query.get(name).map(Value::from),
+                Holds::Texts => Some(self.query.all(name)).filter(|all| !all.is_empty()).map(Value::from),
+                Holds::Numbers => {
+                    let all =
+                        self.query.all(name).into_iter().map(number).collect::<Result<Vec<i32>, _>>()?;
+                    Some(all).filter(|all| !all.is_empty()).map(Value::from)
+                }
+            };
+            if let Some(value) = value {
+                asked[*name] = value;
             }
-        }
-        let command = self.query.all("command");
-        if !command.is_empty() {
-            asked["command"] = command.into();
         }
         self.server.registry().connect(self.call, self.name, &asked).await
     }
@@ -207,4 +208,11 @@ impl Asked<'_> {
 
 fn node_of(pod: &Value) -> &str {
     pod.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// `ParseInt(text, 10, 32)`, or why it is no port.
+fn number(text: &str) -> Result<i32, Refusal> {
+    text.parse().map_err(|_| {
+        Refusal::bad_request(format!("strconv.ParseInt: parsing {}: invalid syntax", go::quote(text)))
+    })
 }

@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use admit_policy::{Catalogue, FieldShape, FieldType, GroupVersionKind, ServedKind, Shape};
+use admit_policy::{Catalogue, Connection, FieldShape, FieldType, GroupVersionKind, ServedKind, Shape};
 
 use crate::builtin::{Field, ListType, TypeRef, tables};
-use crate::resources::{ResourceInfo, Scope, Subresource, builtin_rows};
+use crate::resources::{Asked, ResourceInfo, Scope, Subresource, builtin_rows};
 
 /// All built-in kinds that are stored.
 pub(super) static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
@@ -13,12 +13,14 @@ pub(super) static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
         name: tables().get(id).openapi_name(),
         fields: tables().flat_fields(id).into_iter().map(field).collect(),
     });
+    let mut shapes: Vec<Shape> = shapes.collect();
     let rows = builtin_rows();
     let stored = rows.iter().filter(|row| !row.storage_key.is_empty());
-    Catalogue { shapes: shapes.collect(), kinds: stored.filter_map(|row| kind(row)).collect() }
+    let kinds = stored.filter_map(|row| kind(row, &mut shapes)).collect();
+    Catalogue { shapes, kinds }
 });
 
-fn kind(row: &ResourceInfo) -> Option<ServedKind> {
+fn kind(row: &ResourceInfo, shapes: &mut Vec<Shape>) -> Option<ServedKind> {
     let shape = tables().kind(&row.group, &row.version, &row.kind)?;
     let written = row.subresources.iter().copied().filter(|subresource| subresource.is_stored());
     Some(ServedKind {
@@ -26,8 +28,36 @@ fn kind(row: &ResourceInfo) -> Option<ServedKind> {
         plural: row.plural.clone(),
         namespaced: row.scope == Scope::Namespaced,
         subresources: written.map(Subresource::name).map(str::to_owned).collect(),
+        connections: row.subresources.iter().filter_map(|one| connection(row, *one, shapes)).collect(),
         shape: shape.index(),
     })
+}
+
+/// What is connected to, with options of their own kind; those with the same fields are of one type.
+fn connection(row: &ResourceInfo, subresource: Subresource, shapes: &mut Vec<Shape>) -> Option<Connection> {
+    let asked = subresource.asked();
+    let (group, _, kind) = subresource.own_kind(row).filter(|_| !asked.is_empty())?;
+    let name = asked.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(",");
+    let shape = shapes.iter().position(|shape| shape.name == name).unwrap_or_else(|| {
+        let fields = asked.iter().map(|(name, holds)| FieldShape {
+            name: (*name).to_owned(),
+            of: match holds {
+                Asked::Flag => FieldType::Bool,
+                Asked::Text => FieldType::Text,
+                Asked::Texts => FieldType::List(Box::new(FieldType::Text)),
+                Asked::Numbers => FieldType::List(Box::new(FieldType::Int)),
+            },
+            required: false,
+            may_be_absent: false,
+            keys: Vec::new(),
+            absent: None,
+        });
+        let shape = Shape { name, fields: fields.collect() };
+        shapes.push(shape);
+        shapes.len().saturating_sub(1)
+    });
+    let kind = GroupVersionKind::new(group, "v1", kind);
+    Some(Connection { subresource: subresource.name().to_owned(), kind, shape })
 }
 
 fn field(field: &Field) -> FieldShape {

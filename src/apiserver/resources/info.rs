@@ -52,6 +52,24 @@ pub enum Subresource {
     Proxy,
 }
 
+/// What a field holds of the options with which something is connected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Flag,
+    Text,
+    Texts,
+    Numbers,
+}
+
+const STREAMS: [(&str, Asked); 6] = [
+    ("stdin", Asked::Flag),
+    ("stdout", Asked::Flag),
+    ("stderr", Asked::Flag),
+    ("tty", Asked::Flag),
+    ("container", Asked::Text),
+    ("command", Asked::Texts),
+];
+
 impl Subresource {
     const ALL: [Self; 14] = [
         Self::Status,
@@ -124,6 +142,28 @@ impl Subresource {
             | Self::Resize
             | Self::Log
             | Self::Finalize => None,
+        }
+    }
+
+    /// The fields of what is asked for by those who connect to it; none where nobody does.
+    #[must_use]
+    pub(crate) fn asked(self) -> &'static [(&'static str, Asked)] {
+        match self {
+            Self::Exec => &STREAMS,
+            // The process runs already.
+            Self::Attach => STREAMS.split_last().map_or(&[], |(_, fields)| fields),
+            Self::PortForward => &[("ports", Asked::Numbers)],
+            Self::Proxy => &[("path", Asked::Text)],
+            Self::Status
+            | Self::Scale
+            | Self::Approval
+            | Self::EphemeralContainers
+            | Self::Resize
+            | Self::Log
+            | Self::Finalize
+            | Self::Token
+            | Self::Binding
+            | Self::Eviction => &[],
         }
     }
 

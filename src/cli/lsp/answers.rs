@@ -3,15 +3,15 @@
 use admit_language::Workspace;
 use gen_lsp_types::{
     CodeActionParams, CodeLens, CodeLensParams, Command, CompletionList, CompletionParams, Contents,
-    DefinitionParams, Hover, HoverParams, InlayHint, InlayHintParams, Label, Location, RenameParams,
-    TextDocumentPositionParams, Uri,
+    DefinitionParams, DocumentSymbolParams, FoldingRangeParams, Hover, HoverParams, InlayHint,
+    InlayHintParams, Label, Location, RenameParams, TextDocumentPositionParams, Uri, WorkspaceSymbolParams,
 };
 use lsp_server::{ErrorCode, Request, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::protocol;
+use super::{outline, protocol};
 
 /// Runs a case of a suite, and shows the values of its expressions beside their lines.
 pub(super) const RUN_CASE: &str = "admit.runCase";
@@ -59,20 +59,19 @@ pub(super) fn answer(
         }),
         "textDocument/codeLens" => read(params)
             .and_then(|params: CodeLensParams| value(lenses(workspace, &params.text_document.uri, key))),
-        "textDocument/inlayHint" => read(params).and_then(|params: InlayHintParams| {
-            let asked = protocol::place(params.range.start)..=protocol::place(params.range.end);
-            let values = workspace.values(&key(&params.text_document.uri)).into_iter();
-            let hint = |(place, text): (_, String)| InlayHint {
-                position: protocol::range(&(place..place)).start,
-                label: Label::String(text),
-                kind: None,
-                text_edits: None,
-                tooltip: None,
-                padding_left: Some(true),
-                padding_right: None,
-                data: None,
-            };
-            value(values.filter(|(place, _)| asked.contains(place)).map(hint).collect::<Vec<_>>())
+        "textDocument/inlayHint" => {
+            read(params).and_then(|params: InlayHintParams| value(hints(workspace, &params, key)))
+        }
+        "textDocument/documentSymbol" => read(params).and_then(|params: DocumentSymbolParams| {
+            let symbols = workspace.symbols(&key(&params.text_document.uri)).into_iter();
+            value(symbols.map(outline::symbol).collect::<Vec<_>>())
+        }),
+        "textDocument/foldingRange" => read(params).and_then(|params: FoldingRangeParams| {
+            let folds = workspace.folds(&key(&params.text_document.uri)).into_iter();
+            value(folds.map(outline::fold).collect::<Vec<_>>())
+        }),
+        "workspace/symbol" => read(params).and_then(|params: WorkspaceSymbolParams| {
+            value(outline::everywhere(workspace, &params.query, uri))
         }),
         _ => Err(Refused(ErrorCode::MethodNotFound, format!("`{method}` is not supported"))),
     };
@@ -95,6 +94,23 @@ fn lenses(workspace: &Workspace, uri: &Uri, key: &dyn Fn(&Uri) -> String) -> Vec
         data: None,
     };
     workspace.cases(&key(uri)).into_iter().map(lens).collect()
+}
+
+/// What the last run of a case made of expressions, beside their lines.
+fn hints(workspace: &Workspace, params: &InlayHintParams, key: &dyn Fn(&Uri) -> String) -> Vec<InlayHint> {
+    let asked = protocol::place(params.range.start)..=protocol::place(params.range.end);
+    let values = workspace.values(&key(&params.text_document.uri)).into_iter();
+    let hint = |(place, text): (_, String)| InlayHint {
+        position: protocol::range(&(place..place)).start,
+        label: Label::String(text),
+        kind: None,
+        text_edits: None,
+        tooltip: None,
+        padding_left: Some(true),
+        padding_right: None,
+        data: None,
+    };
+    values.filter(|(place, _)| asked.contains(place)).map(hint).collect()
 }
 
 fn rename(

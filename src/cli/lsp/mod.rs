@@ -5,6 +5,7 @@
 //!                            ├───► documents: what is open ──► folder: policies and definitions beside it
 //!                            ├───► offered: what the editor may ask
 //!                            ├───► run: a case of a suite
+//!                            │     outline: what files consist of
 //! stdout ◄──wire── Message ◄─┴─ protocol: places and names as the protocol has them
 //! ```
 //!
@@ -15,6 +16,7 @@ mod answers;
 mod documents;
 mod folder;
 mod offered;
+mod outline;
 mod protocol;
 mod run;
 mod server;
@@ -41,7 +43,7 @@ Speaks the Language Server Protocol over standard input and output; an editor st
 Neovim and Helix). Of files it tells what `admit lint` tells, where it stands, and what is wrong with suites; of expressions the \
 types, the documentation with the first Kubernetes release, and what a rule is estimated to cost and why. It completes fields, \
 functions, names and values, also while the text is broken, finds definitions, renames variables of policies, \
-and writes the name that was meant where a mistake suggests one. Each case of a suite can be run as it is saved; the values of \
+and writes the name that was meant where a mistake suggests one. It lists what files consist of: documents, rules, variables, cases. Each case of a suite can be run as it is saved; the values of \
 expressions are then shown beside their lines.
 
 Policies and definitions in the folders that the editor has open are known: up to 2,000 files, or 64 MiB of them; the editor is \

@@ -1,9 +1,10 @@
 //! What the server offers to an editor.
 
 use gen_lsp_types::{
-    CodeActionProvider, CodeLensOptions, CompletionOptions, DefinitionProvider, ExecuteCommandOptions,
-    HoverProvider, InitializeResult, InlayHintProvider, PositionEncodingKind, RenameProvider,
-    ServerCapabilities, ServerInfo, TextDocumentSync, TextDocumentSyncKind, TextDocumentSyncOptions,
+    CodeActionProvider, CodeLensOptions, CompletionOptions, DefinitionProvider, DocumentSymbolProvider,
+    ExecuteCommandOptions, FoldingRangeProvider, HoverProvider, InitializeResult, InlayHintProvider,
+    PositionEncodingKind, RenameProvider, ServerCapabilities, ServerInfo, TextDocumentSync,
+    TextDocumentSyncKind, TextDocumentSyncOptions, WorkspaceSymbolProvider,
 };
 
 use super::answers;
@@ -32,6 +33,9 @@ pub(super) fn offered(kind: PositionEncodingKind) -> InitializeResult {
                 commands: vec![answers::RUN_CASE.to_owned()],
                 ..ExecuteCommandOptions::default()
             }),
+            document_symbol_provider: Some(DocumentSymbolProvider::Bool(true)),
+            workspace_symbol_provider: Some(WorkspaceSymbolProvider::Bool(true)),
+            folding_range_provider: Some(FoldingRangeProvider::Bool(true)),
             inlay_hint_provider: Some(InlayHintProvider::Bool(true)),
             ..ServerCapabilities::default()
         },

@@ -33,6 +33,9 @@ pub(super) struct Answer {
     pub(super) value: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) expressions: Vec<Shown>,
+    /// What the expressions of each document cost together, beside what they may.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) budgets: Vec<Budget>,
     /// How many expressions and branches were reached, as a sentence.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) coverage: String,
@@ -87,6 +90,19 @@ pub(super) struct Shown {
     pub(super) coverage: Value,
     /// The evaluations with the value of every part.
     pub(super) traces: Vec<Value>,
+}
+
+/// What expressions cost together, as a bar.
+#[derive(Debug, Serialize)]
+pub(super) struct Budget {
+    /// Of what: `policy a: validations and messages`.
+    pub(super) of: String,
+    pub(super) cost: u64,
+    pub(super) limit: u64,
+    /// The share of the limit on a logarithmic scale.
+    pub(super) percent: f64,
+    /// It ran out: what came after was not evaluated.
+    pub(super) exceeded: bool,
 }
 
 impl Answer {

@@ -9,13 +9,16 @@ use http::header::ACCEPT;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
-use tokio::time::timeout;
+use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::admission::{Decisions, Noted};
 use crate::controllers::kit::observe::Observed;
 use crate::telemetry::with_causes;
 
+/// Pages that may listen at a time.
+pub(super) const LISTENERS: usize = 16;
 /// Objects of a kind that are shown.
 const MOST: usize = 50;
 /// How long the API server may take for all lists.
@@ -40,12 +43,61 @@ pub(in crate::cli) struct Live {
     controllers: Observed,
     /// One look at a time, however many pages there are.
     turn: Arc<Mutex<()>>,
+    /// The newest look, for all who listen.
+    newest: Arc<Mutex<Option<Look>>>,
+    /// Places for those who listen.
+    pub(super) places: Arc<Semaphore>,
+    /// Nobody listens any more.
+    pub(super) stop: CancellationToken,
+}
+
+/// What was seen, as a document.
+struct Look {
+    at: Instant,
+    /// How many decisions there were.
+    decisions: u64,
+    seen: Arc<str>,
 }
 
 impl Live {
     /// `client` lists objects, and has to be allowed to.
     pub(in crate::cli) fn new(decisions: Decisions, client: Client, controllers: Observed) -> Self {
-        Self { decisions, client, controllers, turn: Arc::default() }
+        Self {
+            decisions,
+            client,
+            controllers,
+            turn: Arc::default(),
+            newest: Arc::default(),
+            places: Arc::new(Semaphore::new(LISTENERS)),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Those who listen are let go when `stop` is cancelled.
+    pub(super) fn until(self, stop: CancellationToken) -> Self {
+        Self { stop, ..self }
+    }
+
+    /// How many decisions there were, now and whenever that changes.
+    pub(super) fn decided(&self) -> watch::Receiver<u64> {
+        self.decisions.count()
+    }
+
+    /// What was seen, if that was within `age` and before the next decision; else what is seen now.
+    ///
+    /// # Errors
+    /// As [`Self::seen`].
+    pub(super) async fn newest(&self, age: Duration) -> Result<Arc<str>, String> {
+        let decisions = *self.decisions.count().borrow();
+        let mut newest = self.newest.lock().await;
+        let is_new = |look: &&Look| look.decisions == decisions && look.at.elapsed() < age;
+        if let Some(look) = newest.as_ref().filter(is_new) {
+            return Ok(Arc::clone(&look.seen));
+        }
+        let at = Instant::now();
+        let seen: Arc<str> = self.seen().await?.to_string().into();
+        *newest = Some(Look { at, decisions, seen: Arc::clone(&seen) });
+        Ok(seen)
     }
 
     /// `{"decisions", "objects", "controllers"}`, as it is now.

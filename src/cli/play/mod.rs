@@ -5,6 +5,7 @@
 //!         ──POST /evaluate {mode, fields}──► modes ──► Answer   what check, explain, eval and test find
 //!         ──POST /pictures──► modes ──► Picture                 what states draws
 //!         ──GET /live──► live                                   of `admit up --page`: decisions, objects, controllers
+//!         ──GET /live/events──► listening ──► live              the same, whenever it changes
 //! ```
 //!
 //! The script draws and computes nothing: all that is shown comes from here, as other commands find it.
@@ -14,6 +15,7 @@ mod asked;
 mod examples;
 mod examples_of_servers;
 mod guard;
+mod listening;
 mod live;
 mod modes;
 mod request;
@@ -47,7 +49,7 @@ pub(super) const TIME: Duration = Duration::from_secs(5);
 The page has a mode for each place where Kubernetes evaluates CEL, and examples for each. While you type, it shows the verdict, the \
 message and its field, the value of every part of every expression, what expressions cost beside their limits, which branches were \
 not reached, and which states may follow one another. Its link holds the whole example. Nothing is loaded from elsewhere, nothing \
-is stored, and only this machine can reach it.
+is stored, and only this machine can reach it. `admit schema play` prints the JSON Schema of its answers.
 
 Examples:
   admit play
@@ -87,6 +89,7 @@ pub(super) async fn serve(
     time: Duration,
     asked: CancellationToken,
 ) -> Result<(), Fault> {
+    let live = live.map(|live| live.until(asked.clone()));
     let router = server::router(Bounds::new(time), live);
     let port = Port { listener, tls: None, router, metrics: Arc::new(Metrics::default()) };
     admission::serve(port, Shutdown { asked, linger: Duration::ZERO }).await.map_err(Fault::internal)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Response, Sse};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -13,7 +13,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::guard;
-use super::live::Live;
+use super::listening::Listening;
+use super::live::{LISTENERS, Live};
 use super::modes::{self, Mode};
 use super::request::{Question, Texts};
 use super::work::{Bounds, Undone};
@@ -29,7 +30,12 @@ const SCRIPT: (&str, &str) = ("text/javascript; charset=utf-8", include_str!("pa
 pub(super) fn router(bounds: Bounds, live: Option<Live>) -> Router {
     let is_live = live.is_some();
     let router = match live {
-        Some(live) => Router::new().route("/live", get(move || seen(live.clone()))),
+        Some(live) => {
+            let listened = live.clone();
+            Router::new()
+                .route("/live", get(move || seen(live.clone())))
+                .route("/live/events", get(move || events(listened.clone())))
+        }
         None => Router::new(),
     };
     router
@@ -52,6 +58,17 @@ async fn seen(live: Live) -> Response {
     match live.seen().await {
         Ok(seen) => Json(seen).into_response(),
         Err(why) => refused(StatusCode::BAD_GATEWAY, &why),
+    }
+}
+
+/// What is seen, whenever it changes.
+async fn events(live: Live) -> Response {
+    match Listening::begin(live) {
+        Some(listening) => Sse::new(listening.events()).into_response(),
+        None => {
+            let why = format!("{LISTENERS} pages listen already: this one can look at /live");
+            refused(StatusCode::SERVICE_UNAVAILABLE, &why)
+        }
     }
 }
 

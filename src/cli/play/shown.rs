@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use admit_cel::Coverage;
-use admit_policy::{Expression, ExpressionId, Recorded};
+use admit_policy::{Expression, ExpressionId, Origin, Purse, Recorded, Spent};
 use indexmap::IndexMap;
 
-use super::answer::{Place, Shown};
+use super::answer::{Budget, Place, Shown};
 use crate::cli::render::coverage::{self, Covered};
 use crate::cli::render::explain;
 
@@ -32,6 +32,26 @@ pub(super) fn all<'e>(
         covered.push(one);
     }
     (shown, coverage::of_expressions(&covered))
+}
+
+/// What expressions cost together. `of` says whose they are.
+pub(super) fn budgets(spent: Vec<Spent>, of: impl Fn(&Origin) -> String) -> Vec<Budget> {
+    let budget = |Spent { origin, purse, cost, limit, exceeded }| {
+        let what = match (purse, &origin) {
+            (Purse::Conditions, _) => "match conditions",
+            (Purse::Annotations, _) => "audit annotations",
+            (Purse::Rules, Origin::Mutating { .. }) => "the costliest mutation",
+            (Purse::Rules, Origin::Definition { .. }) => "all rules",
+            (Purse::Rules, Origin::Policy { .. } | Origin::Configuration { .. }) => {
+                "validations and messages"
+            }
+        };
+        let whose = of(&origin);
+        let colon = if whose.is_empty() { "" } else { ": " };
+        let percent = coverage::of_limit(cost, limit);
+        Budget { of: format!("{whose}{colon}{what}"), cost, limit, percent, exceeded }
+    };
+    spent.into_iter().map(budget).collect()
 }
 
 /// One expression that stands in no document.

@@ -52,7 +52,8 @@ fn object(ask: &Ask) -> String {
     let namespace = if ask.namespace.is_empty() { String::new() } else { format!(" in {}", ask.namespace) };
     let old = ask.old_object.as_ref().map(|old| format!(" from {old}")).unwrap_or_default();
     let new = ask.object.as_ref().map(|new| format!(" {new}")).unwrap_or_default();
-    format!("{namespace}{new}{old}")
+    let name = if ask.name.is_empty() { String::new() } else { format!(" {}", ask.name) };
+    format!("{name}{namespace}{new}{old}")
 }
 
 /// One document.
@@ -88,7 +89,7 @@ fn pair(found: &Finding) -> Value {
 fn request(ask: &Ask, outcome: &str) -> Value {
     value!({
         "operation": ask.operation.as_str(), "resource": ask.resource.group_resource(), "subresource": ask.subresource,
-        "namespace": ask.namespace, "user": ask.user.username, "object": ask.object, "oldObject": ask.old_object,
+        "namespace": ask.namespace, "name": ask.name(), "user": ask.user.username, "object": ask.object, "oldObject": ask.old_object,
         "existing": ask.existing.iter().map(|object| (**object).clone()).collect::<Vec<Value>>(), "outcome": outcome,
     })
 }

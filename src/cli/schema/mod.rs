@@ -50,6 +50,8 @@ pub(super) enum Subject {
     Replay,
     /// What `admit scan -o json` prints
     Scan,
+    /// What `admit play` answers
+    Play,
     /// What `admit bench -o json` prints
     Bench,
     /// What `admit wait-operators -o json` prints
@@ -81,6 +83,7 @@ pub(super) fn print(of: Subject) -> Exit {
         Subject::ByRelease => "by-release",
         Subject::Replay => "replay",
         Subject::Scan => "scan",
+        Subject::Play => "play",
         Subject::Bench => "bench",
         Subject::WaitOperators => "wait-operators",
         Subject::CyndiPlan => "cyndi-plan",

@@ -14,7 +14,7 @@ use crate::deadline::{Deadline, Interrupted, Pace};
 use crate::read::path::Path;
 use crate::release;
 use crate::report::options::EvalOptions;
-use crate::report::recording::{Expression, ExpressionId, Origin};
+use crate::report::recording::{Expression, ExpressionId, Origin, Purse};
 use crate::schema::correlate::Correlated;
 use crate::schema::metadata::{self, Malformed};
 use crate::schema::{self, Schema, list_type, validate};
@@ -299,7 +299,13 @@ impl CrdVersion {
         let recorder = options.eval.recording.map(|recording| Recorder { recording, schema: &self.place });
         let subject = Subject { schema: &self.schema, path: &Path::Nil, new, old, ratchet, recorder };
         let expired = options.eval.deadline.map(Deadline::as_fn);
-        let found = self.rules.evaluate(&subject, &Limits { expired, ..Limits::default() });
+        let limits = Limits { expired, ..Limits::default() };
+        let found = self.rules.evaluate(&subject, &limits);
+        if let Some(recording) = options.eval.recording.filter(|_| !found.interrupted) {
+            let limit = u64::try_from(limits.budget).unwrap_or_default();
+            let cost = u64::try_from(found.remaining).ok().map(|left| limit.saturating_sub(left));
+            recording.pay(&self.place.origin, Purse::Rules, cost, limit);
+        }
         errors.extend(found.errors);
         let warnings = found.forgiven.into_iter().map(|error| error.to_string()).collect();
         Validation { errors: errors.into_vec(), warnings, interrupted: found.interrupted }

@@ -95,13 +95,15 @@ impl fmt::Display for Excepted {
     }
 }
 
-/// Why the matchConditions of a policy kept its rules from being evaluated.
+/// Why the rules of a policy were not evaluated: its matchConditions kept them from that, or an exception did.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Skipped {
     /// One is false: its path in the policy, `spec.matchConditions[0].expression`.
     False { path: String },
     /// They failed, and the policy ignores failures.
     Failed { message: String },
+    /// An exception lets the request pass a policy by that changes objects.
+    Excepted(Excepted),
 }
 
 /// The result of one rule.

@@ -101,6 +101,66 @@ pub struct Keep {
 pub struct Recording {
     keep: Keep,
     recorded: RefCell<IndexMap<ExpressionId, Recorded>>,
+    spent: RefCell<IndexMap<(Origin, Purse), Spent>>,
+}
+
+/// Expressions of a document whose costs are limited together.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Purse {
+    /// Match conditions.
+    Conditions,
+    /// Validations with their messages, each mutation, all rules of a definition.
+    Rules,
+    /// Audit annotations.
+    Annotations,
+}
+
+/// What the expressions of one purse cost together.
+///
+/// ```
+/// use admit_policy::{Keep, PolicySet, Purse, Recording, Request, manifest};
+/// use serde_json::json;
+///
+/// let text = "
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicy
+/// metadata: {name: a}
+/// spec:
+///   matchConstraints:
+///     resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: ['*'], resources: [configmaps]}]
+///   validations: [{expression: 'object.data.size() < 3'}, {expression: 'has(object.metadata)'}]
+/// ---
+/// apiVersion: admissionregistration.k8s.io/v1
+/// kind: ValidatingAdmissionPolicyBinding
+/// metadata: {name: a}
+/// spec: {policyName: a, validationActions: [Deny]}
+/// ";
+/// let set = PolicySet::load(&manifest::read("a.yaml", text).unwrap()).unwrap();
+/// let request = Request::from_value(&json!({
+///     "resource": {"group": "", "version": "v1", "resource": "configmaps"}, "operation": "CREATE", "name": "a",
+///     "kind": {"group": "", "version": "v1", "kind": "ConfigMap"}, "namespace": "n", "userInfo": {},
+///     "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {}},
+/// })).unwrap();
+/// let recording = Recording::new(Keep::COVERAGE);
+/// set.decide_recorded(&request, set.documents(), &recording);
+/// let spent = recording.spent();
+/// let rules = spent.iter().find(|spent| spent.purse == Purse::Rules).unwrap();
+/// assert_eq!((rules.origin.name(), rules.limit, rules.exceeded), ("a", 10_000_000, false));
+/// let each: u64 = recording.finish().values().map(|recorded| recorded.cost).sum();
+/// assert!(rules.cost == each && each > 0);
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Spent {
+    /// The document.
+    pub origin: Origin,
+    /// Which of its expressions.
+    pub purse: Purse,
+    /// Of the costliest evaluation of all of them: with one binding and one param.
+    pub cost: u64,
+    /// What they may cost together.
+    pub limit: u64,
+    /// More than that was asked for: what came after was not evaluated.
+    pub exceeded: bool,
 }
 
 /// The recorded evaluations of one expression.
@@ -157,7 +217,22 @@ impl Keep {
 impl Recording {
     #[must_use]
     pub fn new(keep: Keep) -> Self {
-        Self { keep, recorded: RefCell::default() }
+        Self { keep, recorded: RefCell::default(), spent: RefCell::default() }
+    }
+
+    /// What expressions cost together, in the order in which they were first evaluated. [`Spent`] has an example.
+    #[must_use]
+    pub fn spent(&self) -> Vec<Spent> {
+        self.spent.borrow().values().cloned().collect()
+    }
+
+    /// Notes what the expressions of a purse cost so far in one evaluation; none where that was more than they may.
+    pub(crate) fn pay(&self, origin: &Origin, purse: Purse, cost: Option<u64>, limit: u64) {
+        let mut all = self.spent.borrow_mut();
+        let new = || Spent { origin: origin.clone(), purse, cost: 0, limit, exceeded: false };
+        let spent = all.entry((origin.clone(), purse)).or_insert_with(new);
+        spent.cost = spent.cost.max(cost.unwrap_or(limit));
+        spent.exceeded |= cost.is_none();
     }
 
     /// Returns the recorded evaluations, in the order in which expressions were first evaluated.

@@ -43,7 +43,7 @@ use crate::schema::metadata::configuration;
 /// let claims = |sub: &str| json!({"iss": "https://issuer.example.com", "aud": "shop", "sub": sub, "roles": ["clerk"]});
 /// let ask = |sub: &str| {
 ///     let claims = claims(sub);
-///     let token = Token { claims: claims.as_object().unwrap(), now: None };
+///     let token = Token { claims: claims.as_object().unwrap(), now: None, endpoints: None };
 ///     authenticators.authenticate(&token, EvalOptions::default())
 /// };
 /// let user = ask("ann").unwrap();

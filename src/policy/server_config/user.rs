@@ -1,5 +1,6 @@
 //! The claims of a token → the user that an authenticator makes of them, or why there is none.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::SystemTime;
 
@@ -26,6 +27,8 @@ pub struct Token<'t> {
     pub claims: &'t Map<String, Json>,
     /// When it is used; without a time nobody asks whether it is valid then.
     pub now: Option<SystemTime>,
+    /// By their addresses, endpoints at which claims are kept, each with the claims of the token that it answers.
+    pub endpoints: Option<&'t Map<String, Json>>,
 }
 
 /// Why a token is nobody's.
@@ -44,7 +47,9 @@ pub enum NoUser {
     #[error("{0}")]
     Refused(String),
     /// A claim is kept at another place, which is not asked.
-    #[error("the claim `{claim}` is kept at {endpoint}, which is not asked: give the claim itself")]
+    #[error(
+        "the claim `{claim}` is kept at {endpoint}, which is not asked: give the claim itself, or what is answered there"
+    )]
     Elsewhere { claim: String, endpoint: String },
 }
 
@@ -52,17 +57,17 @@ impl Authenticator {
     pub(super) fn user(&self, token: &Token<'_>, options: EvalOptions<'_>) -> Result<UserInfo, NoUser> {
         let verified = self.audiences.verify(token.claims, token.now);
         verified.map_err(|error| refused(format!("verify token: {error}")))?;
-        self.has_groups(token.claims)?;
-        let claims = Claims::new(token.claims);
+        let raw = self.expanded(token)?;
+        let claims = Claims::new(&raw);
         let arena = Bump::new();
-        let inputs = Inputs { raw: token.claims, claims: claims.value(&arena), arena: &arena, options };
+        let inputs = Inputs { raw: &raw, claims: claims.value(&arena), arena: &arena, options };
         let user = UserInfo {
             username: self.username(inputs)?,
             groups: self.groups(inputs)?,
             uid: self.uid(inputs)?,
             extra: self.extra(inputs)?,
         };
-        self.check_required(token.claims)?;
+        self.check_required(&raw)?;
         let of_claims = hold(&self.claim_rules, inputs.claims, inputs);
         of_claims
             .map_err(|error| refused(format!("error evaluating claim validation expression: {error}")))?;
@@ -72,25 +77,40 @@ impl Authenticator {
         Ok(user)
     }
 
-    /// Whether the claim of groups is here, and not at a place that the token names.
-    fn has_groups(&self, claims: &Map<String, Json>) -> Result<(), NoUser> {
+    /// The claims with that of groups, which may be kept at a place that the token names.
+    fn expanded<'t>(&self, token: &Token<'t>) -> Result<Cow<'t, Map<String, Json>>, NoUser> {
+        let claims = token.claims;
         let (Mapping::Claim { name, .. }, Some(names)) = (&self.groups, claims.get("_claim_names")) else {
-            return Ok(());
+            return Ok(Cow::Borrowed(claims));
         };
         if claims.contains_key(name) {
-            return Ok(());
+            return Ok(Cow::Borrowed(claims));
         }
-        let failed = |why: &str| Err(refused(format!("could not expand distributed claims: {why}")));
-        let Some(sources) = claims.get("_claim_sources") else { return failed("oidc: no claim sources") };
-        let Some(source) = names.get(name).and_then(Json::as_str) else { return Ok(()) };
+        let failed = |why: &str| refused(format!("could not expand distributed claims: {why}"));
+        let sources = claims.get("_claim_sources").ok_or_else(|| failed("oidc: no claim sources"))?;
+        let Some(source) = names.get(name).and_then(Json::as_str) else { return Ok(Cow::Borrowed(claims)) };
         let Some(source_of) = sources.get(source) else {
             let why = format!("id token _claim_names contained a source {source} missing in _claims_sources");
-            return failed(&why);
+            return Err(failed(&why));
         };
-        match source_of.get("endpoint").and_then(Json::as_str) {
-            None | Some("") => Ok(()),
-            Some(endpoint) => Err(NoUser::Elsewhere { claim: name.clone(), endpoint: endpoint.to_owned() }),
+        let endpoint = source_of.get("endpoint").and_then(Json::as_str).unwrap_or_default();
+        if endpoint.is_empty() {
+            return Ok(Cow::Borrowed(claims));
         }
+        let answer = token.endpoints.and_then(|endpoints| endpoints.get(endpoint)?.as_object());
+        let answer =
+            answer.ok_or_else(|| NoUser::Elsewhere { claim: name.clone(), endpoint: endpoint.to_owned() })?;
+        let verified = self.audiences.verify(answer, token.now);
+        verified.map_err(|error| failed(&format!("verify distributed claim token: {error}")))?;
+        let value = answer.get(name).ok_or_else(|| {
+            let endpoint = quote(endpoint);
+            failed(&format!(
+                "jwt returned by distributed claim endpoint {endpoint} did not contain claim: {name}"
+            ))
+        })?;
+        let mut expanded = claims.clone();
+        expanded.insert(name.clone(), value.clone());
+        Ok(Cow::Owned(expanded))
     }
 
     fn username(&self, inputs: Inputs<'_>) -> Result<String, NoUser> {

@@ -154,17 +154,14 @@ impl PolicySetBuilder {
         is_param || is_ours
     }
 
-    /// Why an exception is from nothing: no policy that validates has the name.
+    /// Why an exception is from nothing: no policy has the name.
     pub(super) fn without_effect(&self, exception: &Value) -> Option<FieldError> {
         let named = exception.pointer("/spec/policies").and_then(Value::as_array).into_iter().flatten();
         let is_known = |name: &str| self.policies.iter().any(|policy| &*policy.name == name);
         let mutates = |name: &str| self.mutating.iter().any(|policy| &*policy.common().name == name);
         let named = named.enumerate().filter_map(|(at, name)| Some((at, name.as_str()?)));
-        let (at, name) = named.into_iter().find(|(_, name)| !is_known(name))?;
-        let why = match mutates(name) {
-            true => "it changes objects; exceptions are from policies that validate",
-            false => "there is no ValidatingAdmissionPolicy of this name",
-        };
+        let (at, name) = named.into_iter().find(|(_, name)| !is_known(name) && !mutates(name))?;
+        let why = "there is no ValidatingAdmissionPolicy or MutatingAdmissionPolicy of this name";
         Some(FieldError::invalid(format!("spec.policies[{at}]"), name, why))
     }
 

@@ -8,7 +8,7 @@ use crate::request::GroupVersionKind;
 /// The kinds that a server has built in, and the types of their fields.
 ///
 /// ```
-/// use admit_policy::{Catalogue, FieldShape, FieldType, GroupVersionKind, ServedKind, Shape};
+/// use admit_policy::{Catalogue, Connection, FieldShape, FieldType, GroupVersionKind, ServedKind, Shape};
 ///
 /// let field = |name: &str, of: FieldType| FieldShape {
 ///     name: name.to_owned(),
@@ -22,18 +22,25 @@ use crate::request::GroupVersionKind;
 ///     shapes: vec![
 ///         Shape { name: "Cat".to_owned(), fields: vec![field("paws", FieldType::List(Box::new(FieldType::Shape(1))))] },
 ///         Shape { name: "Paw".to_owned(), fields: vec![field("claws", FieldType::Int)] },
+///         Shape { name: "Call".to_owned(), fields: vec![field("loud", FieldType::Bool)] },
 ///     ],
 ///     kinds: vec![ServedKind {
 ///         kind: GroupVersionKind::new("example.com", "v1", "Cat"),
 ///         plural: "cats".to_owned(),
 ///         namespaced: true,
 ///         subresources: vec!["status".to_owned()],
+///         connections: vec![Connection {
+///             subresource: "call".to_owned(),
+///             kind: GroupVersionKind::new("example.com", "v1", "CatCallOptions"),
+///             shape: 2,
+///         }],
 ///         shape: 0,
 ///     }],
 /// };
 /// let cat = catalogue.kind(&GroupVersionKind::new("example.com", "v1", "Cat")).unwrap();
 /// let paws = catalogue.field(cat.shape, "paws").unwrap();
 /// assert_eq!(paws.of.shape(), Some(1));
+/// assert!(catalogue.field(cat.connections[0].shape, "loud").is_some());
 /// assert!(catalogue.shape(1).is_some_and(|paw| paw.name == "Paw"));
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -108,7 +115,20 @@ pub struct ServedKind {
     pub namespaced: bool,
     /// The subresources through which its objects are written.
     pub subresources: Vec<String>,
+    /// The subresources by which somebody connects to what its objects stand for.
+    pub connections: Vec<Connection>,
     /// The [shape](Catalogue::shapes) of its objects.
+    pub shape: usize,
+}
+
+/// A subresource that is connected to (`CONNECT`): `pods/exec`. [`Catalogue`] has an example.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Connection {
+    /// Its name.
+    pub subresource: String,
+    /// The kind of what is asked for: `PodExecOptions`.
+    pub kind: GroupVersionKind,
+    /// The [shape](Catalogue::shapes) of what is asked for; two that have the same fields have one.
     pub shape: usize,
 }
 

@@ -135,7 +135,8 @@ impl PolicySet {
                 Some((&**policy, bindings.as_slice(), matched))
             })
             .collect();
-        vap::mutate(&Pass { request, host, schemas, eval }, &candidates, reinvocation)
+        let pass = Pass { request, host, schemas, eval, exceptions: &self.exceptions };
+        vap::mutate(&pass, &candidates, reinvocation)
     }
 
     /// Runs those that `accept` names, a second time where that is wanted. [`MutatingPolicy`] has an example.

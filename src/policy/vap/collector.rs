@@ -26,7 +26,7 @@ use crate::request::host::{Host, HostError, Scope};
 
 const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_failure";
 /// Begins the key of what is noted of a request that an exception lets through; the name of the policy follows.
-const EXCEPTION_ANNOTATION: &str = "exception.admit.dev/";
+pub(super) const EXCEPTION_ANNOTATION: &str = "exception.admit.dev/";
 /// Bytes of a published audit annotation.
 const MAX_ANNOTATION: usize = 10 * 1024;
 

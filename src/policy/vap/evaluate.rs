@@ -10,12 +10,15 @@ use thiserror::Error;
 use super::policy::{AuditAnnotation, FailurePolicy, Policy, Validation};
 use super::session::{Answer, ExpressionError, Inputs, OutOfBudget, Session};
 use crate::report::decision::{Reason, Skipped, Verdict};
+use crate::report::recording::Purse;
 use crate::request::host::HostError;
 
 /// Runtime cost of all validations of one evaluation together.
-pub(super) const BUDGET: u64 = 10_000_000;
+pub(super) const BUDGET: (Purse, u64) = (Purse::Rules, 10_000_000);
 /// Runtime cost of all match conditions of one evaluation together.
-const CONDITIONS_BUDGET: u64 = 2_500_000;
+const CONDITIONS_BUDGET: (Purse, u64) = (Purse::Conditions, 2_500_000);
+/// Runtime cost of all audit annotations of one evaluation together.
+const ANNOTATIONS_BUDGET: (Purse, u64) = (Purse::Annotations, 10_000_000);
 /// Bytes that a message expression may give.
 const MAX_MESSAGE: usize = 5 * 1024;
 
@@ -109,7 +112,7 @@ fn validations<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<Vec<Verdict
         })
     };
     let mut verdicts = policy.validations.iter().map(verdict).collect::<Result<Vec<_>, _>>()?;
-    if let Err(error) = compute_messages(policy, inputs, session.remaining(), &mut verdicts) {
+    if let Err(error) = compute_messages(policy, inputs, &session, &mut verdicts) {
         let undone = verdicts.iter_mut().filter(|verdict| !matches!(verdict, Verdict::Errored { .. }));
         undone.for_each(|verdict| *verdict = errored(policy, format!("failed messageExpression: {error}")));
     }
@@ -121,10 +124,10 @@ fn validations<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<Vec<Verdict
 fn compute_messages<'a>(
     policy: &'a Policy,
     inputs: Inputs<'a>,
-    budget: u64,
+    before: &Session<'a>,
     verdicts: &mut [Verdict],
 ) -> Result<(), OutOfBudget> {
-    let mut session = Session::new(policy, Inputs { authorizer: None, ..inputs }, budget);
+    let mut session = before.then(policy, Inputs { authorizer: None, ..inputs });
     for (validation, verdict) in policy.validations.iter().zip(verdicts) {
         let Some(expression) = &validation.message_expression else { continue };
         let computed = match session.eval(expression)? {
@@ -155,7 +158,7 @@ fn message(validation: &Validation) -> String {
 
 /// Annotations may name the authorizer, yet upstream gives them none.
 fn annotations<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<Vec<Annotation>, OutOfBudget> {
-    let mut session = Session::new(policy, Inputs { authorizer: None, ..inputs }, BUDGET);
+    let mut session = Session::new(policy, Inputs { authorizer: None, ..inputs }, ANNOTATIONS_BUDGET);
     policy
         .audit_annotations
         .iter()

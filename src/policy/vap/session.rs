@@ -12,7 +12,7 @@ use super::authorizer::HostAuthorizer;
 use super::expression::{Expression, Name};
 use super::policy::Policy;
 use crate::report::options::EvalOptions;
-use crate::report::recording::Subject;
+use crate::report::recording::{Purse, Subject};
 
 /// The documents that expressions are evaluated on.
 #[derive(Clone, Copy, Debug)]
@@ -59,17 +59,19 @@ pub struct ExpressionError {
 #[derive(Debug)]
 pub(super) struct Session<'a> {
     scope: &'a Scope<'a>,
+    purse: Purse,
+    limit: u64,
     remaining: u64,
 }
 
 impl<'a> Session<'a> {
-    pub(super) fn new(policy: &'a Policy, inputs: Inputs<'a>, budget: u64) -> Self {
-        Self { scope: Scope::new(policy, inputs), remaining: budget }
+    pub(super) fn new(policy: &'a Policy, inputs: Inputs<'a>, (purse, budget): (Purse, u64)) -> Self {
+        Self { scope: Scope::new(policy, inputs), purse, limit: budget, remaining: budget }
     }
 
-    /// What is left of the budget.
-    pub(super) fn remaining(&self) -> u64 {
-        self.remaining
+    /// Other expressions, on what is left of the budget.
+    pub(super) fn then(&self, policy: &'a Policy, inputs: Inputs<'a>) -> Self {
+        Self { scope: Scope::new(policy, inputs), ..*self }
     }
 
     /// The answer of `expression`, or why it has none.
@@ -86,8 +88,13 @@ impl<'a> Session<'a> {
         expression: &'a Expression,
     ) -> Result<Result<Value<'a>, ExpressionError>, OutOfBudget> {
         let (result, cost) = self.scope.run(expression);
-        self.pay(self.scope.variables_cost.take())?;
-        self.pay(cost)?;
+        let of_variables = self.scope.variables_cost.take();
+        let paid = self.pay(of_variables).and_then(|()| self.pay(cost));
+        if let Some(recording) = self.scope.inputs.eval.recording {
+            let cost = paid.is_ok().then(|| self.limit.saturating_sub(self.remaining));
+            recording.pay(&self.scope.policy.id_of(expression).origin, self.purse, cost, self.limit);
+        }
+        paid?;
         Ok(result.map_err(|error| ExpressionError { expression: expression.text.clone(), error }))
     }
 

@@ -213,6 +213,8 @@ impl Hook {
             Ok(None) => Called::Called,
             Ok(Some(Skipped::False { path })) => Called::Skipped { path },
             Ok(Some(Skipped::Failed { message })) => Called::Ignored(message),
+            // There are no exceptions from webhooks.
+            Ok(Some(Skipped::Excepted(_))) => Called::Called,
             Err(error) => Called::Refused(error.to_string()),
         }
     }

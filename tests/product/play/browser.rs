@@ -4,7 +4,10 @@
 use kube::api::{Api, ApiResource, DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
 
+use super::routes::unfit;
 use super::{Play, fields};
 use crate::running::Workplace;
 use crate::support::webdriver::Browser;
@@ -274,6 +277,7 @@ async fn a_page_of_a_server_shows_what_happens() {
     let address = log.lines().find(|line| line.contains("page") && line.contains("address"));
     let address = address.and_then(|line| line.split_once("127.0.0.1:")).unwrap_or_else(|| panic!("{log}"));
     let port: String = address.1.chars().take_while(char::is_ascii_digit).collect();
+    no_more_listen_than_may(port.parse().unwrap()).await;
     let Some(mut browser) = Browser::start().await else { return };
     browser.go_to(&format!("http://127.0.0.1:{port}/")).await;
     browser.until(SETTLED).await;
@@ -286,6 +290,10 @@ async fn a_page_of_a_server_shows_what_happens() {
     assert!(refused.unwrap_err().to_string().contains("reserved"));
     let denied = "document.querySelector('#decisions .said-denied')?.closest('tr').textContent.includes('are reserved')";
     browser.until(denied).await;
+    // It was told, and did not look.
+    let looks =
+        "performance.getEntriesByType('resource').filter(one => one.name.endsWith('/live')).length === 0";
+    browser.until(looks).await;
     gather.metadata.name = Some("seen".to_owned());
     gathers.create(&PostParams::default(), &gather).await.unwrap();
     let row = "[...document.querySelectorAll('#objects tr')].some(row => row.textContent.includes('seen') && /Pending|Running|Completed/.test(row.textContent))";
@@ -306,4 +314,36 @@ async fn a_page_of_a_server_shows_what_happens() {
 fn resource() -> ApiResource {
     let kind = GroupVersionKind::gvk("insights.openshift.io", "v1alpha1", "DataGather");
     ApiResource::from_gvk(&kind)
+}
+
+/// Each listener is told what is seen at once; one too many is refused, and has a place when another goes.
+async fn no_more_listen_than_may(port: u16) {
+    let listen = async || {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let head = format!("GET /live/events HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut lines = BufReader::new(stream).lines();
+        let status = lines.next_line().await.unwrap().unwrap();
+        (status, lines)
+    };
+    let mut listeners = Vec::new();
+    for _ in 0..16 {
+        let (status, mut lines) = listen().await;
+        assert_eq!(status, "HTTP/1.1 200 OK");
+        let data = loop {
+            let line = lines.next_line().await.unwrap().unwrap();
+            if let Some(data) = line.strip_prefix("data: ") {
+                break data.to_owned();
+            }
+        };
+        assert_eq!(unfit("playLive", &serde_json::from_str(&data).unwrap()), Vec::<String>::new());
+        listeners.push(lines);
+    }
+    let (status, _) = listen().await;
+    assert_eq!(status, "HTTP/1.1 503 Service Unavailable");
+    drop(listeners);
+    // Connections end when their server notices.
+    while listen().await.0 != "HTTP/1.1 200 OK" {
+        tokio::task::yield_now().await;
+    }
 }

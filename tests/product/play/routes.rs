@@ -5,6 +5,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{Play, fields};
+use crate::output_schemas::schema;
+use crate::support::json_schema::complaints;
 
 /// Words that examples of each of the five systems have.
 const SYSTEMS: [&str; 5] =
@@ -14,6 +16,8 @@ const SYSTEMS: [&str; 5] =
 async fn every_example_comes_to_its_outcome() {
     let play = Play::start(&[]);
     let modes = play.modes().await;
+    let whole = play.client().await.get("/modes").await.unwrap().json();
+    assert_eq!(unfit("playModes", &whole), Vec::<String>::new());
     let mut titles = String::new();
     for mode in &modes {
         let name = mode["name"].as_str().unwrap();
@@ -24,6 +28,7 @@ async fn every_example_comes_to_its_outcome() {
             titles.push_str(title);
             let answer = play.evaluate(name, fields(example)).await;
             assert_eq!(answer["verdict"]["outcome"], example["outcome"], "{name}, {title}: {answer:#}");
+            assert_eq!(unfit("playEvaluated", &answer), Vec::<String>::new(), "{name}, {title}");
             let expressions = answer["expressions"].as_array().map_or(0, Vec::len);
             // A definition may have a schema and no rule.
             assert!(expressions > 0 || name == "crd", "{name}, {title}: {answer:#}");
@@ -35,6 +40,82 @@ async fn every_example_comes_to_its_outcome() {
     for system in SYSTEMS {
         assert!(titles.contains(system), "no example of {system}");
     }
+}
+
+/// What of an answer the published schema does not allow.
+pub(super) fn unfit(part: &str, answer: &Value) -> Vec<String> {
+    let schema = schema("play");
+    let of_part = json!({"$ref": format!("#/$defs/{part}"), "$defs": schema["$defs"]});
+    let found = complaints(&of_part, answer);
+    assert_eq!(found.is_empty(), complaints(&schema, answer).is_empty(), "{part}: {found:?}");
+    found
+}
+
+/// What expressions cost together is what the bars of each say together, and a budget that is spent is told.
+#[tokio::test]
+async fn all_expressions_of_a_policy_have_a_bar() {
+    let play = Play::start(&["--timeout", "60s"]);
+    let policy = |rule: &str, count: usize| {
+        let rules = format!("  - {{expression: '{rule}'}}\n").repeat(count);
+        format!(
+            "\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: a}}
+spec:
+  matchConstraints:
+    resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: ['*'], resources: [configmaps]}}]
+  matchConditions: [{{name: named, expression: \"object.metadata.name.startsWith('a')\"}}]
+  auditAnnotations: [{{key: k, valueExpression: \"'v'\"}}]
+  validations:
+  - {{expression: 'object.data.size() > 1', messageExpression: \"'few: ' + string(object.data.size())\"}}
+{rules}"
+        )
+    };
+    let binding = "\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: a}
+spec: {policyName: a, validationActions: [Deny]}
+";
+    let object = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: n}, data: {k: v}}";
+    let ask = |rule: &str, count| json!({"policy": policy(rule, count), "binding": binding, "new": object});
+    let answer = play.evaluate("policy", ask("has(object.data)", 1)).await;
+    let budgets = answer["budgets"].as_array().unwrap();
+    let of: Vec<&str> = budgets.iter().map(|budget| budget["of"].as_str().unwrap()).collect();
+    let expected =
+        ["policy a: match conditions", "policy a: validations and messages", "policy a: audit annotations"];
+    assert_eq!(of, expected);
+    let sum = |part: &str| -> u64 {
+        let own = answer["expressions"].as_array().unwrap().iter();
+        own.filter(|one| one["path"].as_str().unwrap().contains(part))
+            .map(|one| one["cost"].as_u64().unwrap())
+            .sum()
+    };
+    for (budget, (part, limit)) in budgets.iter().zip([
+        ("matchConditions", 2_500_000),
+        ("validations", 10_000_000),
+        ("auditAnnotations", 10_000_000),
+    ]) {
+        assert_eq!(
+            (budget["cost"].as_u64(), budget["limit"].as_u64(), &budget["exceeded"]),
+            (Some(sum(part)), Some(limit), &json!(false)),
+            "{part}: {answer:#}"
+        );
+    }
+    // Below what one may cost, and together beyond what all may.
+    let rounds: Vec<String> = (0..90).map(|number| number.to_string()).collect();
+    let list = format!("[{}]", rounds.join(","));
+    let rule = format!("{list}.all(a, {list}.all(b, a + b >= 0 && a * b >= 0))");
+    let spent = play.evaluate("policy", ask(&rule, 200)).await;
+    let rules = &spent["budgets"][1];
+    assert_eq!(
+        (&rules["exceeded"], &rules["percent"]),
+        (&json!(true), &json!(100.0)),
+        "{:#}",
+        spent["budgets"]
+    );
+    assert_eq!(unfit("playEvaluated", &spent), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -77,6 +158,7 @@ async fn pictures_show_which_states_follow_one_another() {
     let crd = &play.modes().await[0];
     assert_eq!(crd["drawn"], true);
     let pictures = play.ask("/pictures", "crd", &fields(&crd["examples"][0])).await.json();
+    assert_eq!(unfit("playPictures", &pictures), Vec::<String>::new());
     let found = pictures.as_array().unwrap().iter().find(|one| {
         one["title"].as_str().is_some_and(|title| title.ends_with("DataGather: status.dataGatherState"))
     });
@@ -132,6 +214,7 @@ async fn mistakes_stand_at_their_lines() {
         let answer = play.evaluate(mode, fields).await;
         let mistake = &answer["mistakes"][0];
         assert_eq!(answer["verdict"]["outcome"], "mistake", "{answer:#}");
+        assert_eq!(unfit("playEvaluated", &answer), Vec::<String>::new());
         assert_eq!(
             (mistake["field"].as_str(), mistake["line"].as_u64()),
             (Some(pane), Some(line)),
@@ -209,6 +292,7 @@ async fn what_is_too_much_is_refused_by_name() {
         let answered = play.client().await.post("/evaluate", body).await.unwrap();
         assert_eq!(answered.code, code, "{body}: {}", answered.text());
         assert!(answered.json()["error"].as_str().unwrap().contains(told), "{body}: {}", answered.text());
+        assert_eq!(unfit("playRefusal", &answered.json()), Vec::<String>::new());
     }
     // The largest definition is not even compiled in a millisecond.
     let late = play.ask("/evaluate", "crd", &fields(&play.modes().await[0]["examples"][0])).await;

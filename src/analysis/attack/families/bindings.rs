@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::super::ask::Ask;
 use super::super::finding::Family;
-use super::super::path::Path;
 use super::super::scene::{Neighbour, Scene};
 use super::super::selectors::Requirement;
 
@@ -31,11 +30,7 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
             out.extend(elsewhere(scene, &ask, format!("{resources}.namespaceSelector"), what));
         }
         for name in &selector.left_out {
-            let mut ask = scene.base.clone();
-            let path = Path::of_names(["metadata", "name"]);
-            for object in [&mut ask.object, &mut ask.old_object].into_iter().flatten() {
-                path.set(object, json!(name));
-            }
+            let ask = scene.base.named(name);
             let what = format!("the name {name} is left out by {resources}.excludeResourceRules");
             out.extend(elsewhere(scene, &ask, format!("{resources}.excludeResourceRules"), what));
         }
@@ -82,12 +77,7 @@ fn in_namespace(base: &Ask, missed: Option<&Requirement>) -> Ask {
     }
     let namespace: Value =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
-    let mut ask = base.clone();
+    let mut ask = base.placed(&name);
     ask.existing.push(Arc::new(namespace));
-    let path = Path::of_names(["metadata", "namespace"]);
-    for object in [&mut ask.object, &mut ask.old_object].into_iter().flatten() {
-        path.set(object, json!(name));
-    }
-    ask.namespace = name;
     ask
 }

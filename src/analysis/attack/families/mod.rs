@@ -4,6 +4,7 @@
 
 mod absent;
 mod bindings;
+mod connections;
 mod errors;
 mod labels;
 mod operations;
@@ -13,16 +14,18 @@ mod subresources;
 mod versions;
 mod workloads;
 
+use admit_policy::Operation;
+
 use super::scene::{Neighbour, Scene};
 
 /// What one family finds.
 type Find = fn(&Scene<'_>, &mut Vec<Neighbour>);
 
-/// All families.
-pub(super) const ALL: [Find; 10] = [
+const ALL: [Find; 11] = [
     siblings::find,
     workloads::find,
     subresources::find,
+    connections::find,
     operations::find,
     versions::find,
     absent::find,
@@ -31,3 +34,12 @@ pub(super) const ALL: [Find; 10] = [
     bindings::find,
     spellings::find,
 ];
+
+/// Those that can say something of a denied request: where its object does not matter, there is nothing of it to be elsewhere.
+pub(super) fn of(scene: &Scene<'_>) -> &'static [Find] {
+    match scene.base.operation {
+        _ if !scene.offence.is_of_request() => &ALL,
+        Operation::Connect => &[connections::find, bindings::find],
+        Operation::Create | Operation::Update | Operation::Delete => &[connections::find],
+    }
+}

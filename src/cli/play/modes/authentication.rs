@@ -42,14 +42,16 @@ fn evaluated(texts: &Texts) -> Result<Answer, Vec<Mistake>> {
     let recording = Recording::new(Keep::TRACES);
     let options = EvalOptions { recording: Some(&recording), ..EvalOptions::default() };
     let told = match &claims {
-        Some(claims) => match authenticators.authenticate(&Token { claims, now: None }, options) {
-            Ok(user) => of_user("the token is that of", &user),
-            Err(error) => {
-                let message = error.to_string();
-                let messages = vec![Mistake { message, path: String::new(), place: None }];
-                Answer { messages, ..Answer::of("deny", "401 Unauthorized: the token is nobody's") }
+        Some(claims) => {
+            match authenticators.authenticate(&Token { claims, now: None, endpoints: None }, options) {
+                Ok(user) => of_user("the token is that of", &user),
+                Err(error) => {
+                    let message = error.to_string();
+                    let messages = vec![Mistake { message, path: String::new(), place: None }];
+                    Answer { messages, ..Answer::of("deny", "401 Unauthorized: the token is nobody's") }
+                }
             }
-        },
+        }
         None => match authenticators.anonymous(texts.get(PATH.name).trim()) {
             Some(user) => of_user("without a token this is", &user),
             None => {

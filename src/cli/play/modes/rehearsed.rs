@@ -66,7 +66,8 @@ impl Given {
         let recording = Recording::new(Keep::TRACES);
         let rehearsal = Rehearsal::new(&self.set, [], self.asked.options.clone()).knowing(&BuiltinKinds);
         let applied = rehearsal.apply_recorded(&pair, &recording);
-        let mut answer = self.answer(&pair, &applied, &recording.finish());
+        let budgets = shown::budgets(recording.spent(), of_origin);
+        let mut answer = Answer { budgets, ..self.answer(&pair, &applied, &recording.finish()) };
         let is_other = self.old.is_some() && pair.old.is_none();
         if is_other && self.asked.options.operation != Some(Operation::Create) {
             let note = "the old object is another one, by kind, namespace or name: this is a creation";
@@ -165,14 +166,8 @@ impl Given {
 
     /// Whose expression it is, and where it stands.
     fn whose(&self, id: &ExpressionId) -> (String, Option<Place>) {
-        let of = match &id.origin {
-            Origin::Policy { name } => format!("policy {name}"),
-            Origin::Mutating { name } => format!("mutating policy {name}"),
-            Origin::Definition { name, version } => format!("{name}, version {version}"),
-            Origin::Configuration { kind, name } => format!("{kind} {name}"),
-        };
         let document = self.document(id.origin.kind(), id.origin.name());
-        (of, document.map(|document| Place::of(document, &id.path)))
+        (of_origin(&id.origin), document.map(|document| Place::of(document, &id.path)))
     }
 
     fn document(&self, kind: &str, name: &str) -> Option<&Document> {
@@ -180,6 +175,15 @@ impl Given {
             document.value.pointer(pointer).and_then(Value::as_str) == Some(text)
         };
         self.definitions.iter().find(|one| is(one, "/kind", kind) && is(one, "/metadata/name", name))
+    }
+}
+
+fn of_origin(origin: &Origin) -> String {
+    match origin {
+        Origin::Policy { name } => format!("policy {name}"),
+        Origin::Mutating { name } => format!("mutating policy {name}"),
+        Origin::Definition { name, version } => format!("{name}, version {version}"),
+        Origin::Configuration { kind, name } => format!("{kind} {name}"),
     }
 }
 

@@ -93,6 +93,7 @@ fn request(
         resource: None,
         subresource: options.subresource.map(|part| part.as_str().to_owned()).unwrap_or_default(),
         namespace: Some(asked.namespace.clone()),
+        request_name: None,
         object: new.map(value),
         old_object: old.map(value),
         options: None,
@@ -140,6 +141,7 @@ fn answer(document: &Document, webhooks: &Webhooks, request: &Request<'_>, host:
         })
     };
     let rules = turns.iter().zip(&misses).enumerate().map(rule).collect();
+    let budgets = shown::budgets(recording.spent(), |_| "of the costliest webhook".to_owned());
     let (expressions, coverage) = shown::all(webhooks.expressions(), &recording.finish(), |id| {
         let index = id.path.strip_prefix("webhooks[").and_then(|rest| rest.split_once(']'));
         let turn = index.and_then(|(index, _)| turns.get(index.parse::<usize>().ok()?));
@@ -157,7 +159,7 @@ fn answer(document: &Document, webhooks: &Webhooks, request: &Request<'_>, host:
         (None, 1) => Answer::of("called", "1 webhook is called"),
         (None, many) => Answer::of("called", format!("{many} webhooks are called")),
     };
-    Answer { rules, expressions, coverage, ..verdict }
+    Answer { rules, budgets, expressions, coverage, ..verdict }
 }
 
 fn message(called: &Called, misses: &[Miss], path: &str) -> Option<String> {

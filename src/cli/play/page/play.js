@@ -6,7 +6,7 @@
 const PAUSE = 200;
 /** Quiet time before pictures are asked for, which take longer. */
 const PICTURE_PAUSE = 800;
-/** Time between two looks at a server, in milliseconds. */
+/** Time between two looks at a server that has no place for one more who listens, in milliseconds. */
 const LOOK = 2000;
 /** The choice that is no mode: what happens in the server that the page is of. */
 const LIVE = 'live';
@@ -14,7 +14,7 @@ const LIVE = 'live';
 const MAX_LINK = 1 << 20;
 
 const byId = id => document.getElementById(id);
-const state = { modes: [], mode: null, asked: 0, shown: 0, timer: 0, pictureTimer: 0, live: false, looking: 0 };
+const state = { modes: [], mode: null, asked: 0, shown: 0, timer: 0, pictureTimer: 0, live: false, looking: 0, source: null };
 
 /** An element with attributes and children; texts become text nodes. */
 function element(name, attributes = {}, ...children) {
@@ -181,6 +181,7 @@ function drawAnswer(answer) {
     listed('Rules', answer.rules, rule),
   ];
   const more = [
+    listed('Costs of all expressions together', answer.budgets, budget),
     expressions(answer),
     listed('Beside', answer.notes, text => element('li', {}, text)),
     answer.status ? folded('status', 'Status that a client gets', element('pre', {}, JSON.stringify(answer.status, null, 2))) : null,
@@ -260,7 +261,16 @@ function expression(one, index, count) {
   return made;
 }
 
+function budget(one) {
+  const exceeded = one.exceeded ? ': more was asked for, and what came after was not evaluated' : '';
+  return element('li', { class: 'cost' }, bar(one), `${one.of}: cost ${one.cost} of ${one.limit} (logarithmic)${exceeded}`);
+}
+
 function cost(one) {
+  return element('p', { class: 'cost' }, bar(one), `cost ${one.cost} of ${one.limit} (logarithmic), evaluations ${one.evaluations}`);
+}
+
+function bar(one) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('viewBox', '0 0 100 8');
   svg.setAttribute('preserveAspectRatio', 'none');
@@ -273,7 +283,7 @@ function cost(one) {
     bar.setAttribute('height', '8');
     svg.append(bar);
   }
-  return element('p', { class: 'cost' }, svg, `cost ${one.cost} of ${one.limit} (logarithmic), evaluations ${one.evaluations}`);
+  return svg;
 }
 
 function trace(one) {
@@ -333,15 +343,31 @@ function see(live) {
   for (const id of ['panes', 'result']) byId(id).hidden = live;
   for (const id of ['example', 'copy']) byId(id).disabled = live;
   clearTimeout(state.looking);
+  state.source?.close();
+  state.source = null;
   state.live = live;
 }
 
 function chooseLive() {
   see(true);
-  byId('about').textContent = 'Decisions, objects of the five systems and controllers, looked at every two seconds. Nothing is written.';
+  byId('about').textContent = 'Decisions, objects of the five systems and controllers, as they come. Nothing is written.';
   clearTimeout(state.timer);
   clearTimeout(state.pictureTimer);
-  look();
+  listen();
+}
+
+/** Shows what the server tells; where it has no place for one more who listens, this page looks now and then. */
+function listen() {
+  const source = new EventSource('live/events');
+  state.source = source;
+  source.addEventListener('seen', event => {
+    trouble('');
+    drawLive(JSON.parse(event.data));
+  });
+  source.addEventListener('trouble', event => trouble(JSON.parse(event.data).error));
+  source.addEventListener('error', () => {
+    if (state.source === source && source.readyState === EventSource.CLOSED) look();
+  });
 }
 
 async function look() {

@@ -68,7 +68,8 @@ pub(in crate::cli) fn applied_json(applied: &Applied) -> Value {
 fn skipped_json(outcome: &PolicyOutcome, skipped: &Skipped) -> Value {
     let (path, message) = match skipped {
         Skipped::False { path } => (Some(path), None),
-        Skipped::Failed { message } => (None, Some(message)),
+        Skipped::Failed { message } => (None, Some(message.clone())),
+        Skipped::Excepted(excepted) => (None, Some(excepted.to_string())),
     };
     json!({
         "policy": &*outcome.policy, "binding": outcome.binding.as_deref(), "params": outcome.param,

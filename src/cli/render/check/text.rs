@@ -76,6 +76,7 @@ fn skipped_text(skipped: &Skipped) -> String {
     match skipped {
         Skipped::False { path } => format!("not asked: {path} is false"),
         Skipped::Failed { message } => format!("not asked: its match conditions failed, ignored: {message}"),
+        Skipped::Excepted(excepted) => format!("not asked: {excepted}"),
     }
 }
 

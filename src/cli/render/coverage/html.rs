@@ -60,7 +60,11 @@ fn row(out: &mut String, name: &str, expressions: &[Covered]) {
         let (percent, Share { hit, all }) = (share.percent(), share);
         line!(out, "<td>{}</td><td class=\"number\">{hit} of {all}</td>", bar("", percent));
     }
-    line!(out, "<td>{}</td><td class=\"number\">{cost}</td></tr>", bar(" cost", of_limit(cost)));
+    line!(
+        out,
+        "<td>{}</td><td class=\"number\">{cost}</td></tr>",
+        bar(" cost", of_limit(cost, PER_CALL_LIMIT))
+    );
 }
 
 fn draw(out: &mut String, expression: &Covered) {
@@ -68,7 +72,7 @@ fn draw(out: &mut String, expression: &Covered) {
     let only = std::slice::from_ref(expression);
     let class = class([Share::of_expressions(only), Share::of_branches(only)]);
     line!(out, "<section class=\"{class}\">\n<h3>{} (line {line})</h3>", escaped(path));
-    let bar = bar(" cost", of_limit(*cost));
+    let bar = bar(" cost", of_limit(*cost, PER_CALL_LIMIT));
     line!(
         out,
         "<p>evaluations: {evaluations}; greatest cost: {bar} {cost}</p>\n<pre>{}</pre>",

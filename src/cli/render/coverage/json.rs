@@ -14,7 +14,7 @@ pub(in crate::cli) fn expression(expression: &Covered) -> Value {
         "evaluations": expression.evaluations,
         "cost": expression.cost,
         "limit": PER_CALL_LIMIT,
-        "percent": of_limit(expression.cost),
+        "percent": of_limit(expression.cost, PER_CALL_LIMIT),
     })
 }
 

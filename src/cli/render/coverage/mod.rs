@@ -14,7 +14,7 @@ mod lcov;
 mod marks;
 mod text;
 
-use admit_cel::{Branch, BranchKind, PER_CALL_LIMIT, Source};
+use admit_cel::{Branch, BranchKind, Source};
 
 pub(in crate::cli) use self::html::html;
 pub(in crate::cli) use self::json::{expression, of_expressions};
@@ -101,10 +101,10 @@ fn missed(expression: &Covered) -> Vec<String> {
     expression.branches.iter().filter(|(_, hit)| !hit).map(|(branch, _)| line(branch)).collect()
 }
 
-/// A cost as the logarithmic share of the limit of one evaluation, in per cent.
-fn of_limit(cost: u64) -> f64 {
+/// A cost as the logarithmic share of a limit, in per cent.
+pub(in crate::cli) fn of_limit(cost: u64, limit: u64) -> f64 {
     let digits = |cost: u64| f64::from(u32::try_from(cost).unwrap_or(u32::MAX)).ln_1p();
-    (100.0 * digits(cost) / digits(PER_CALL_LIMIT)).min(100.0)
+    (100.0 * digits(cost) / digits(limit)).min(100.0)
 }
 
 /// What did not happen, as one phrase.

@@ -292,6 +292,8 @@ impl<'s> Rehearsal<'s> {
             applied.missed = self.set.missed_by_mutating(request, &host, |_| true);
         }
         let mutated = self.set.mutate_fully(request, (&host, &kinds), recording.into(), |_| true);
+        applied.warnings.extend(mutated.warnings());
+        applied.audit_annotations.extend(mutated.annotations());
         applied.outcomes.extend(mutated.outcomes);
         applied.refusal = mutated.denial.map(|denial| denial.status);
         let changed = mutated

@@ -127,6 +127,8 @@ pub struct Case {
     pub resource: Option<String>,
     pub subresource: String,
     pub namespace: Option<String>,
+    /// The name of what the request is about; that of the object where absent.
+    pub request_name: Option<String>,
     pub object: Option<Arc<Value>>,
     pub old_object: Option<Arc<Value>>,
     pub options: Option<Arc<Value>>,

@@ -180,7 +180,7 @@ pub fn request(case: &Case, host: &Documents) -> Request<'static> {
         kind,
         resource,
         subresource,
-        name: text("/metadata/name").to_owned(),
+        name: case.request_name.clone().unwrap_or_else(|| text("/metadata/name").to_owned()),
         namespace,
         operation: case.operation,
         user: case.user.clone(),

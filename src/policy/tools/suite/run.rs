@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::expect::{Answer, Told};
 use super::reach::{self, Front, Stage};
 use super::{Case, Mismatch, Outcome};
-use crate::report::decision::{Decision, Enforcement, PolicyOutcome, RuleOutcome, Verdict};
+use crate::report::decision::{Decision, Enforcement, PolicyOutcome, RuleOutcome, Skipped, Verdict};
 use crate::report::recording::Recording;
 use crate::set::PolicySet;
 use crate::vap::Missed;
@@ -233,6 +233,10 @@ impl Front {
 
 /// What a policy would deny for, if there was no exception.
 fn let_through(outcome: &PolicyOutcome) -> Vec<(&str, Told)> {
+    if let Some(Skipped::Excepted(excepted)) = &outcome.skipped {
+        let told = Told { message: excepted.to_string(), field: String::new(), cause: None };
+        return vec![(&outcome.policy, told)];
+    }
     let Some(excepted) = outcome.excepted.as_ref().filter(|excepted| excepted.in_force) else {
         return Vec::new();
     };
@@ -245,6 +249,11 @@ fn let_through(outcome: &PolicyOutcome) -> Vec<(&str, Told)> {
         Verdict::Admitted | Verdict::Errored { denies: false, .. } => None,
     };
     outcome.rules.iter().filter_map(|rule| Some((&*outcome.policy, told(rule)?))).collect()
+}
+
+/// Whether the request passes a policy by that changes objects.
+fn passes_by(outcome: &PolicyOutcome) -> bool {
+    matches!(outcome.skipped, Some(Skipped::Excepted(_)))
 }
 
 fn of_decision<'d>(decision: &'d Decision, checked: bool) -> Answer {
@@ -275,7 +284,7 @@ fn of_decision<'d>(decision: &'d Decision, checked: bool) -> Answer {
     } else if let Some(told) = errored {
         answer.outcome = Some(Outcome::Error);
         vec![told]
-    } else if !decision.warnings.is_empty() {
+    } else if !decision.warnings.is_empty() || decision.outcomes.iter().any(passes_by) {
         answer.outcome = Some(Outcome::Warn);
         enforced(Enforcement::Warn).collect()
     } else if answer.audited {

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `policy` | what is wrong with a document, and what its mutations are |
 //! | `run` | which policies with which bindings and params see the object, in which order |
+//! | `outcomes` | what is told of a run |
 //! | `made` | what the value of an expression is as JSON |
 //! | `operations` | what a JSON patch makes of an object, in the words of the server's library |
 //! | `refusals` | what clients are told when that fails |
@@ -21,6 +22,7 @@
 
 mod made;
 mod operations;
+mod outcomes;
 mod policy;
 mod refusals;
 mod reinvocation;
@@ -29,8 +31,8 @@ mod schemas;
 #[cfg(test)]
 mod tests;
 
+pub use self::outcomes::Mutated;
 pub use self::policy::MutatingPolicy;
 pub use self::reinvocation::Reinvocation;
-pub use self::run::Mutated;
 pub(crate) use self::run::{Pass, mutate};
 pub use self::schemas::{Schemas, Unmade};

@@ -11,20 +11,20 @@ use serde_json::Value;
 
 use super::made::{self, Making, Room};
 use super::operations::{self, Operation};
+use super::outcomes::{Mutated, enforced, outcome};
 use super::policy::{MutatingPolicy, Mutation};
 use super::refusals::{denied, direct, internal, no_namespace, unserved};
 use super::reinvocation::{Reinvocation, key};
 use super::schemas::{Schemas, Unmade};
+use crate::exception::Exceptions;
 use crate::matching::{MatchError, Matched};
-use crate::report::decision::{
-    Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, RulePath, Skipped, Status, Verdict,
-};
+use crate::report::decision::{PolicyOutcome, Reason, RuleOutcome, RulePath, Skipped, Status, Verdict};
 use crate::report::options::EvalOptions;
 use crate::request::host::{Host, HostError, Scope};
 use crate::request::{GroupVersionKind, Request};
 use crate::vap::authorizer::HostAuthorizer;
 use crate::vap::binding::Binding;
-use crate::vap::collector::{Collector, Workspace, param_name};
+use crate::vap::collector::{Collector, Workspace};
 use crate::vap::evaluate::{self, BUDGET, denies};
 use crate::vap::expression::Patch;
 use crate::vap::objects::node;
@@ -33,17 +33,6 @@ use crate::vap::policy::Policy;
 use crate::vap::request_value::{condition_request_value, request_value};
 use crate::vap::session::{Inputs, Session};
 
-/// What policies made of an object.
-#[derive(Clone, Debug, Default)]
-pub struct Mutated {
-    /// The object as they leave it, in the version of the request; none where no mutation was applied.
-    pub object: Option<Value>,
-    /// Present when the request is denied.
-    pub denial: Option<Denial>,
-    /// The result of each policy that matched, in the order in which they ran.
-    pub outcomes: Vec<PolicyOutcome>,
-}
-
 /// One run over a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pass<'a> {
@@ -51,6 +40,7 @@ pub(crate) struct Pass<'a> {
     pub(crate) host: &'a dyn Host,
     pub(crate) schemas: &'a dyn Schemas,
     pub(crate) eval: EvalOptions<'a>,
+    pub(crate) exceptions: &'a Exceptions,
 }
 
 /// A policy with one binding and one param.
@@ -226,22 +216,15 @@ impl<'r> Run<'r> {
         let Invocation { policy, binding, param, .. } = invocation;
         let common = policy.common();
         let skipped = match self.conditions(invocation, at, shared) {
-            Ok(skipped) => skipped,
+            Ok(skipped) => skipped.or_else(|| self.excepted(common)),
             Err(why) => {
                 self.failed(invocation, &why, RulePath::Mutation(0));
                 return Ok(false);
             }
         };
-        let outcome = |rules, skipped| PolicyOutcome {
-            policy: Arc::clone(&common.name),
-            binding: Some(Arc::clone(&binding.name)),
-            param: param.as_deref().map(param_name),
-            skipped,
-            rules,
-            excepted: None,
-        };
+        let with = (Some(*binding), param.as_deref());
         if skipped.is_some() {
-            self.outcomes.push(outcome(Vec::new(), skipped));
+            self.outcomes.push(outcome(common, with, skipped, Vec::new()));
             return Ok(false);
         }
         let key = key((&common.name, &binding.name), param.as_deref());
@@ -268,7 +251,7 @@ impl<'r> Run<'r> {
             let enforced = enforced(&verdict);
             rules.push(RuleOutcome { path: RulePath::Mutation(index), verdict, enforced });
         }
-        self.outcomes.push(outcome(rules, None));
+        self.outcomes.push(outcome(common, with, None, rules));
         if before.as_ref() != self.versions.get(at).and_then(|version| version.object.as_ref()) {
             reinvocation.changed();
         }
@@ -383,34 +366,45 @@ impl<'r> Run<'r> {
 
     fn failed(&mut self, invocation: &Invocation<'_>, message: &str, path: RulePath) {
         let Invocation { policy, binding, param, .. } = invocation;
-        let denies = self.error(policy.common(), Some(binding), message, Some(Reason::Invalid));
-        let verdict = Verdict::Errored { message: message.to_owned(), denies };
-        let enforced = enforced(&verdict);
-        self.outcomes.push(PolicyOutcome {
-            policy: Arc::clone(&policy.common().name),
-            binding: Some(Arc::clone(&binding.name)),
-            param: param.as_deref().map(param_name),
-            skipped: None,
-            rules: vec![RuleOutcome { path, verdict, enforced }],
-            excepted: None,
-        });
+        self.errored(
+            policy.common(),
+            (Some(binding), param.as_deref()),
+            (message, Some(Reason::Invalid)),
+            path,
+        );
     }
 
     fn misconfigured(&mut self, policy: &Policy, binding: Option<&Binding>, error: &str) {
         let what = if binding.is_some() { "binding" } else { "policy" };
         let message = format!("failed to configure {what}: {error}");
-        let denies = self.error(policy, binding, &message, None);
-        let verdict = Verdict::Errored { message, denies };
-        let enforced = enforced(&verdict);
         let path = if binding.is_some() { RulePath::ParamRef } else { RulePath::MatchConstraints };
-        self.outcomes.push(PolicyOutcome {
-            policy: Arc::clone(&policy.name),
-            binding: binding.map(|binding| Arc::clone(&binding.name)),
-            param: None,
-            skipped: None,
-            rules: vec![RuleOutcome { path, verdict, enforced }],
-            excepted: None,
-        });
+        self.errored(policy, (binding, None), (&message, None), path);
+    }
+
+    /// A policy that cannot be run, unless an exception lets the request pass it by.
+    fn errored(
+        &mut self,
+        policy: &Policy,
+        with: (Option<&Binding>, Option<&Value>),
+        (message, reason): (&str, Option<Reason>),
+        path: RulePath,
+    ) {
+        if let Some(skipped) = self.excepted(policy) {
+            self.outcomes.push(outcome(policy, with, Some(skipped), Vec::new()));
+            return;
+        }
+        let denies = self.error(policy, with.0, message, reason);
+        let verdict = Verdict::Errored { message: message.to_owned(), denies };
+        let enforced = enforced(&verdict);
+        let rules = vec![RuleOutcome { path, verdict, enforced }];
+        self.outcomes.push(outcome(policy, with, None, rules));
+    }
+
+    /// The exception by which the request passes a policy by.
+    fn excepted(&self, policy: &Policy) -> Option<Skipped> {
+        let Pass { request, host, exceptions, .. } = *self.pass;
+        let found = exceptions.covering(&policy.name, request, || host.now())?;
+        found.in_force.then_some(Skipped::Excepted(found))
     }
 
     /// Notes an error, and returns whether it denies.
@@ -433,12 +427,5 @@ impl<'r> Run<'r> {
             self.errors.push((told, reason));
         }
         denies
-    }
-}
-
-fn enforced(verdict: &Verdict) -> Vec<Enforcement> {
-    match verdict {
-        Verdict::Errored { denies: true, .. } => vec![Enforcement::Deny],
-        Verdict::Errored { denies: false, .. } | Verdict::Admitted | Verdict::Failed { .. } => Vec::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! Parses the cases of a suite that are about tokens, authorizers, webhooks and devices.
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Expected, PlaceCase, Subject};
 use crate::read::decode::{Fields, FieldsError, known, wrong};
@@ -10,7 +10,7 @@ use crate::tools::suite::Case;
 use crate::tools::suite::expect::text;
 
 /// The fields of an item of `authentication`.
-pub const AUTHENTICATION_FIELDS: &[&str] = &["name", "claims", "path", "now", "expect"];
+pub const AUTHENTICATION_FIELDS: &[&str] = &["name", "claims", "endpoints", "path", "now", "expect"];
 /// The fields of an item of `authorization`.
 pub const AUTHORIZATION_FIELDS: &[&str] = &["name", "accessReview", "expect"];
 /// The fields of an item of `devices`.
@@ -66,7 +66,10 @@ fn name(fields: &Fields<'_>) -> Result<String, FieldsError> {
 fn authentication(fields: &Fields<'_>) -> Result<PlaceCase, FieldsError> {
     known(fields, AUTHENTICATION_FIELDS)?;
     let subject = match (fields.get("claims"), fields.optional_string("path")?) {
-        (Some(Value::Object(claims)), None) => Subject::Token { claims: claims.clone(), now: now(fields)? },
+        (Some(Value::Object(claims)), None) => {
+            let (now, endpoints) = (now(fields)?, endpoints(fields)?);
+            Subject::Token { claims: claims.clone(), now, endpoints }
+        }
         (None, Some(path)) => Subject::Anonymous { path },
         (Some(_), None) => return Err(wrong(fields.path_of("claims"), "must be a map of what a token says")),
         _ => {
@@ -86,6 +89,15 @@ fn authentication(fields: &Fields<'_>) -> Result<PlaceCase, FieldsError> {
         return Err(wrong(fields.path_of("expect"), "must have either `user` or `error`"));
     }
     Ok(PlaceCase { name: name(fields)?, path: fields.path().to_owned(), subject, expect })
+}
+
+/// What the tokens say that endpoints answer.
+fn endpoints(fields: &Fields<'_>) -> Result<Map<String, Value>, FieldsError> {
+    let Some(endpoints) = fields.optional_object("endpoints")? else { return Ok(Map::new()) };
+    for endpoint in endpoints.keys() {
+        endpoints.object(endpoint)?;
+    }
+    Ok(fields.get("endpoints").and_then(Value::as_object).cloned().unwrap_or_default())
 }
 
 fn now(fields: &Fields<'_>) -> Result<Option<std::time::SystemTime>, FieldsError> {

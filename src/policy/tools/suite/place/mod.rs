@@ -68,6 +68,8 @@ enum Subject {
     Token {
         claims: Map<String, Value>,
         now: Option<SystemTime>,
+        /// By their addresses, what the tokens say that are answered there.
+        endpoints: Map<String, Value>,
     },
     /// A request without a token, for a path.
     Anonymous {

@@ -25,8 +25,8 @@ pub fn run_place(
 ) -> CaseResult {
     let run = Run { expect: &case.expect, documents, options: recording.into() };
     match &case.subject {
-        Subject::Token { claims, now } => {
-            let token = Token { claims, now: *now };
+        Subject::Token { claims, now, endpoints } => {
+            let token = Token { claims, now: *now, endpoints: Some(endpoints) };
             run.authentication(|authenticators| {
                 let user = authenticators.authenticate(&token, run.options);
                 user.map_err(|error| error.to_string())
