@@ -64,7 +64,7 @@ fn each_of_one_name_is_looked_at() {
     let files = [
         ("base/crd.yaml", definition("a.io", "true")),
         ("base/policy.yaml", right.clone()),
-        ("base/same.yaml", right.clone()),
+        ("base/same.yaml", right),
         ("base/wrong.yaml", wrong.clone()),
         ("overlay/broken.yaml", broken),
         ("overlay/crd.yaml", sound),
