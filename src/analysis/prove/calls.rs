@@ -31,6 +31,9 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             }
             ("_?_:_", [condition, yes, no]) => self.conditional(*condition, *yes, *no),
             ("_==_" | "_!=_", [left, right]) => {
+                if let Some(outcome) = self.is_no_query(*left, *right, function == "_!=_") {
+                    return outcome;
+                }
                 let (left, right) = (self.eval(*left)?, self.eval(*right)?);
                 self.equality(&left, &right, function == "_!=_")
             }
@@ -65,6 +68,9 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 self.both(&left, &right, &mut |this, left, right| this.order(function, left, right))
             }
             ("size", [operand]) => {
+                if let Some(count) = self.keys_of_query(*operand) {
+                    return count;
+                }
                 let operand = self.eval(*operand)?;
                 self.each(&operand, &mut |this, value| this.size(value))
             }
@@ -137,7 +143,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             ("orValue" | "or", [operand, other]) if is_member => {
                 self.or_else(function == "or", *operand, *other)
             }
-            _ => self.other_call(function, all),
+            _ => self.other_call(function, is_member, all),
         }
     }
 
@@ -160,8 +166,11 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         })
     }
 
-    fn other_call(&mut self, function: &str, all: &[ExprId]) -> Result<Outcome, Undecided> {
+    fn other_call(&mut self, function: &str, is_member: bool, all: &[ExprId]) -> Result<Outcome, Undecided> {
         self.text_call(function, all)
+            .or_else(|| self.found_call(function, all))
+            .or_else(|| self.network_call(function, is_member, all))
+            .or_else(|| self.instant_call(function, all))
             .or_else(|| self.measure_call(function, all))
             .unwrap_or_else(|| Err(undecided(format!("the function `{function}`"))))
     }
