@@ -30,13 +30,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 Ok(Outcome { error, value })
             }
             ("_?_:_", [condition, yes, no]) => self.conditional(*condition, *yes, *no),
-            ("_==_" | "_!=_", [left, right]) => {
-                if let Some(outcome) = self.is_no_query(*left, *right, function == "_!=_") {
-                    return outcome;
-                }
-                let (left, right) = (self.eval(*left)?, self.eval(*right)?);
-                self.equality(&left, &right, function == "_!=_")
-            }
+            ("_==_" | "_!=_", [left, right]) => self.compared(*left, *right, function == "_!=_"),
             ("@in" | "_in_", [element, range]) => self.membership(*element, *range),
             ("_[_]", [operand, key]) => {
                 if let Some(part) = self.part_of_split(*operand, *key) {
@@ -242,6 +236,14 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             }
         };
         Ok(self.world.after(error, chosen))
+    }
+
+    fn compared(&mut self, left: ExprId, right: ExprId, is_negated: bool) -> Result<Outcome, Undecided> {
+        if let Some(outcome) = self.is_no_query(left, right, is_negated) {
+            return outcome;
+        }
+        let (left, right) = (self.eval(left)?, self.eval(right)?);
+        self.equality(&left, &right, is_negated)
     }
 
     /// Of `!=` an error of the comparison is true, as cel-go has it; one of an operand is an error.
