@@ -30,10 +30,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 Ok(Outcome { error, value })
             }
             ("_?_:_", [condition, yes, no]) => self.conditional(*condition, *yes, *no),
-            ("_==_" | "_!=_", [left, right]) => {
-                let (left, right) = (self.eval(*left)?, self.eval(*right)?);
-                self.equality(&left, &right, function == "_!=_")
-            }
+            ("_==_" | "_!=_", [left, right]) => self.compared(*left, *right, function == "_!=_"),
             ("@in" | "_in_", [element, range]) => self.membership(*element, *range),
             ("_[_]", [operand, key]) => {
                 if let Some(part) = self.part_of_split(*operand, *key) {
@@ -65,6 +62,9 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 self.both(&left, &right, &mut |this, left, right| this.order(function, left, right))
             }
             ("size", [operand]) => {
+                if let Some(count) = self.keys_of_query(*operand) {
+                    return count;
+                }
                 let operand = self.eval(*operand)?;
                 self.each(&operand, &mut |this, value| this.size(value))
             }
@@ -137,7 +137,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             ("orValue" | "or", [operand, other]) if is_member => {
                 self.or_else(function == "or", *operand, *other)
             }
-            _ => self.other_call(function, all),
+            _ => self.other_call(function, is_member, all),
         }
     }
 
@@ -160,8 +160,11 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         })
     }
 
-    fn other_call(&mut self, function: &str, all: &[ExprId]) -> Result<Outcome, Undecided> {
+    fn other_call(&mut self, function: &str, is_member: bool, all: &[ExprId]) -> Result<Outcome, Undecided> {
         self.text_call(function, all)
+            .or_else(|| self.found_call(function, all))
+            .or_else(|| self.network_call(function, is_member, all))
+            .or_else(|| self.instant_call(function, all))
             .or_else(|| self.measure_call(function, all))
             .unwrap_or_else(|| Err(undecided(format!("the function `{function}`"))))
     }
@@ -233,6 +236,14 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             }
         };
         Ok(self.world.after(error, chosen))
+    }
+
+    fn compared(&mut self, left: ExprId, right: ExprId, is_negated: bool) -> Result<Outcome, Undecided> {
+        if let Some(outcome) = self.is_no_query(left, right, is_negated) {
+            return outcome;
+        }
+        let (left, right) = (self.eval(left)?, self.eval(right)?);
+        self.equality(&left, &right, is_negated)
     }
 
     /// Of `!=` an error of the comparison is true, as cel-go has it; one of an operand is an error.

@@ -1,6 +1,7 @@
 //! When values are equal, as admit-cel has it.
 
 use super::document::{Node, NodeId, World};
+use super::readings::Address;
 use super::term::Term;
 use super::value::{Kind, List, Map, Value, without_null};
 use super::view::{View, is_open};
@@ -36,6 +37,13 @@ impl World<'_> {
             // Nothing compares to what arithmetic made.
             (Value::Quantity(_), Value::Quantity(b)) if b.integer.is_none() => (self.terms.bool(true), no),
             (Value::Quantity(a), Value::Quantity(b)) => (no, self.terms.eq(a.value, b.value)),
+            (Value::Address(a), Value::Address(b)) => (no, self.equal_addresses(*a, *b)),
+            (Value::Network(a), Value::Network(b)) => {
+                let addresses = self.equal_addresses(a.address, b.address);
+                let prefixes = self.terms.eq(a.prefix, b.prefix);
+                (no, self.terms.and(&[addresses, prefixes]))
+            }
+            (Value::Url(_), Value::Url(_)) => return Err(undecided("URLs, compared")),
             (Value::Type(a), Value::Type(b)) => (no, self.terms.bool(a == b)),
             (Value::Optional(a, x), Value::Optional(b, y)) => {
                 let (error, equal) = self.equal(x, y)?;
@@ -54,6 +62,12 @@ impl World<'_> {
             (left, _) if left.is_strict() => (self.terms.bool(true), no),
             _ => (no, no),
         })
+    }
+
+    fn equal_addresses(&mut self, left: Address, right: Address) -> Term {
+        let families = self.terms.eq(left.is_v4, right.is_v4);
+        let numbers = self.terms.eq(left.number, right.number);
+        self.terms.and(&[families, numbers])
     }
 
     fn either(&mut self, condition: Term, yes: (Term, Term), no: (Term, Term)) -> (Term, Term) {

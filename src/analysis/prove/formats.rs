@@ -1,9 +1,11 @@
 //! Texts of a format: fields that rules see as instants and durations, and the named formats that expressions ask about.
 
 use super::document::{Node, World};
+use super::model::{Given, Model};
 use super::named::Format;
 use super::reader::Reader;
 use super::regular;
+use super::sample;
 use super::term::Term;
 use super::value::{Outcome, Value};
 use super::{Undecided, undecided};
@@ -70,6 +72,30 @@ impl World<'_> {
                 (error, value)
             }
             value => (self.terms.bool(false), value),
+        }
+    }
+
+    /// The model with texts of the formats that are not followed, where it says other ones: different texts for different ones.
+    pub(super) fn with_formats(&self, model: &mut Model) {
+        let mut known: Vec<(&str, String)> = Vec::new();
+        for (text, (_, schema)) in &self.text_places {
+            let name = self.terms.name(*text);
+            let (Some(Given::Text(own)), Some(format)) = (model.get(&name), schema.checks.format.as_deref())
+            else {
+                continue;
+            };
+            if sample::allows(schema, own) {
+                continue;
+            }
+            let key = (format, own.clone());
+            let nth = known.iter().position(|known| *known == key).unwrap_or_else(|| {
+                known.push(key);
+                known.len().saturating_sub(1)
+            });
+            let other = sample::nth_of_format(format, nth).filter(|other| sample::allows(schema, other));
+            if let Some(other) = other {
+                model.insert(name, Given::Text(other));
+            }
         }
     }
 

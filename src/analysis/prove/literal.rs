@@ -1,6 +1,14 @@
-//! Constants as SMT-LIB 2 writes them.
+//! Constants, and how SMT-LIB 2 writes them.
 
 use std::fmt::Write as _;
+
+/// A value that a solver names.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Given {
+    Bool(bool),
+    Int(i128),
+    Text(String),
+}
 
 pub(super) fn written_int(value: i128) -> String {
     if value < 0 { format!("(- {})", value.unsigned_abs()) } else { value.to_string() }

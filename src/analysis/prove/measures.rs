@@ -23,9 +23,7 @@ impl Evaluator<'_, '_, '_> {
             ("isGreaterThan" | "isLessThan" | "compareTo" | "add" | "sub", [left, right]) => {
                 self.two(function, *left, *right)
             }
-            ("sign" | "asInteger" | "isInteger" | "getMilliseconds", [operand]) => {
-                self.one(function, *operand)
-            }
+            ("sign" | "asInteger" | "isInteger", [operand]) => self.one(function, *operand),
             _ => return None,
         })
     }
@@ -125,12 +123,6 @@ impl Evaluator<'_, '_, '_> {
                     }
                     Ok(Outcome { error: terms.not(is_integer), value: Value::Int(integer) })
                 }
-                ("getMilliseconds", Value::Span(nanos)) => {
-                    let million = terms.int(1_000_000);
-                    let milliseconds = terms.quotient(*nanos, million);
-                    Ok(this.world.good(Value::Int(milliseconds)))
-                }
-                ("getMilliseconds", Value::Instant(_)) => Err(undecided("parts of an instant")),
                 (_, value) => this.no_overload(value),
             }
         })

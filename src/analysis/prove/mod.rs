@@ -23,6 +23,9 @@
 //! | `value`, `equality`, `eval`, `calls`, `numbers` | what expressions come to |
 //! | `texts`, `named`, `formats` | functions on texts, and formats |
 //! | `measures`, `reader`, `readings`, `reading` | quantities, instants and durations that texts are read as |
+//! | `instants` | years, hours and other parts of instants and durations |
+//! | `networks`, `parser`, `parsing` | addresses, networks and URLs that texts are taken apart into |
+//! | `derived`, `found` | texts made of texts, and what is found in them |
 //! | `guess`, `guesses` | what is not followed, taken for anything |
 //! | `whole` | what every object has, whatever its schema |
 //! | `side` | the rules that are compared, and what the engine says of an object |
@@ -31,20 +34,23 @@
 //! | `model` | answers of solvers, and the objects that they mean |
 //! | `shrink`, `search` | smaller objects, and objects without a solver |
 //! | `agree` | whether terms say of an object what the engine says |
-//! | `query` | the questions, one after another |
+//! | `query`, `script` | the questions, one after another |
 //! | `changes`, `refusals`, `many`, `upgrade`, `written` | what the next version of a definition refuses anew |
 
 mod agree;
 mod calls;
 mod changes;
 mod demands;
+mod derived;
 mod document;
 mod equality;
 mod eval;
 mod formats;
+mod found;
 mod guess;
 mod guesses;
 mod inclusion;
+mod instants;
 mod lists;
 mod literal;
 mod made;
@@ -53,7 +59,10 @@ mod measures;
 mod model;
 mod named;
 mod needed;
+mod networks;
 mod numbers;
+mod parser;
+mod parsing;
 mod placed;
 mod query;
 mod reader;
@@ -64,6 +73,7 @@ mod regular;
 mod roots;
 mod rules;
 mod sample;
+mod script;
 mod search;
 mod shrink;
 mod side;

@@ -6,15 +6,8 @@ use serde_json::{Map, Value as Json};
 
 use super::Undecided;
 use super::document::{Form, NodeId, World};
+pub(super) use super::literal::Given;
 use super::term::Term;
-
-/// A value that a solver names.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Given {
-    Bool(bool),
-    Int(i128),
-    Text(String),
-}
 
 /// The values of variables, by their names.
 pub(super) type Model = BTreeMap<String, Given>;
@@ -65,7 +58,7 @@ fn pair(part: &Part) -> Option<(String, Given)> {
         Part::Text(text) => Given::Text(text.clone()),
         Part::List(parts) => match parts.as_slice() {
             [Part::Word(minus), Part::Word(number)] if minus == "-" => {
-                Given::Int(number.parse::<i128>().ok()?.checked_neg()?)
+                Given::Int(format!("-{number}").parse().ok()?)
             }
             _ => return None,
         },

@@ -1,14 +1,13 @@
 //! The questions: what is asked of a solver, and what its answer means.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::document::{NodeId, World};
-use super::model::{self, Given, Model, Sat};
-use super::needed::Needed;
+use super::model::{self, Model, Sat};
 use super::placed::Objects;
 use super::roots::{DEPTH, has_alternatives, root, same_identity};
 use super::rules::{self, Ruling};
+use super::script::{script, variants};
 use super::search;
 use super::shrink::shrunk;
 use super::side::{Rules, Side, Subject};
@@ -88,6 +87,9 @@ pub struct Inquiry<'a> {
     /// Items of lists and entries of maps that are thought of, where no fewer are declared.
     pub items: usize,
 }
+
+/// Small objects that are tried where a solver gives no answer.
+const FEW: usize = 1_000;
 
 /// What is sent to the solver for one operation.
 #[derive(Debug)]
@@ -273,7 +275,7 @@ impl<'a> Inquiry<'a> {
         let answers = match solver.ask(&script) {
             Ok(text) => model::answers(&script, &text),
             Err(error @ SolverError::TimedOut) => {
-                return Ok(Verdict::Undecided(vec![undecided(error.to_string())]));
+                return Ok(self.tried(prepared, that, &error.to_string(), over));
             }
             Err(SolverError::Broken(why)) => return Ok(Verdict::Undecided(vec![undecided(why)])),
         };
@@ -285,9 +287,7 @@ impl<'a> Inquiry<'a> {
             }
             Some(Sat::No) => return Ok(holds(&prepared.world)),
             Some(Sat::Yes(_)) => {}
-            Some(Sat::Unknown) | None => {
-                return Ok(Verdict::Undecided(vec![undecided("the solver gave up")]));
-            }
+            Some(Sat::Unknown) | None => return Ok(self.tried(prepared, that, "the solver gave up", over)),
         }
         let models = answers.into_iter().filter_map(|answer| match answer {
             Sat::Yes(model) => Some(model.into_iter().chain(texts.clone()).collect::<Model>()),
@@ -297,7 +297,9 @@ impl<'a> Inquiry<'a> {
         let world = &prepared.world;
         let first =
             models.iter().flat_map(|model| world.respellings(model).into_iter().chain([model.clone()]));
-        for model in first.chain(models.iter().flat_map(|model| variants(prepared, model))) {
+        for model in
+            first.chain(models.iter().flat_map(|model| variants(&prepared.world, prepared.broken, model)))
+        {
             if last.is_some() && over() {
                 break;
             }
@@ -329,8 +331,39 @@ impl<'a> Inquiry<'a> {
     }
 
     fn search(&self, prepared: &Prepared<'_>, that: Option<&Side>, over: &dyn Fn() -> bool) -> Verdict {
+        match self.searched(prepared, that, usize::MAX, over) {
+            Ok(found) => found,
+            Err(tried) => {
+                let what = format!(
+                    "no solver; none of {tried} small objects breaks the claim, which does not prove it"
+                );
+                Verdict::Undecided(vec![undecided(what)])
+            }
+        }
+    }
+
+    /// Where a solver gives no answer, a few small objects may.
+    fn tried(
+        &self,
+        prepared: &Prepared<'_>,
+        that: Option<&Side>,
+        why: &str,
+        over: &dyn Fn() -> bool,
+    ) -> Verdict {
+        let found = self.searched(prepared, that, FEW, over);
+        found.unwrap_or_else(|_| Verdict::Undecided(vec![undecided(why)]))
+    }
+
+    /// A small object that breaks the claim, or how many do not.
+    fn searched(
+        &self,
+        prepared: &Prepared<'_>,
+        that: Option<&Side>,
+        most: usize,
+        over: &dyn Fn() -> bool,
+    ) -> Result<Verdict, usize> {
         let mut tried = 0_usize;
-        for model in search::models(&prepared.world, prepared.broken) {
+        for model in search::models(&prepared.world, prepared.broken).take(most) {
             if over() {
                 break;
             }
@@ -338,16 +371,11 @@ impl<'a> Inquiry<'a> {
             let model = prepared.world.respelled(&model);
             let found = Self::request(prepared, &model).and_then(|request| self.confirmed(&request, that));
             if let Some(found) = found {
-                return Verdict::Refuted(Box::new(shrunk(
-                    found,
-                    |request| self.confirmed(request, that),
-                    over,
-                )));
+                let confirmed = |request: &(Json, Option<Json>)| self.confirmed(request, that);
+                return Ok(Verdict::Refuted(Box::new(shrunk(found, confirmed, over))));
             }
         }
-        let what =
-            format!("no solver; none of {tried} small objects breaks the claim, which does not prove it");
-        Verdict::Undecided(vec![undecided(what)])
+        Err(tried)
     }
 
     fn request(prepared: &Prepared<'_>, model: &Model) -> Option<(Json, Option<Json>)> {
@@ -383,62 +411,6 @@ fn operations_of(side: &Side) -> Option<&[admit_policy::Operation]> {
     }
 }
 
-/// Texts that are given others at once.
-const MOST_AT_ONCE: usize = 6;
-
-/// The model with other texts, where functions on texts are not followed: all of them, and each alone.
-fn variants(prepared: &Prepared<'_>, model: &Model) -> Vec<Model> {
-    let (world, guesses) = (&prepared.world, &prepared.world.guesses);
-    if guesses.made.is_empty() {
-        return Vec::new();
-    }
-    let in_question = world.terms.variables_of(&[prepared.broken]);
-    let mut texts: Vec<Term> = in_question.into_iter().filter(|term| world.terms.is_text(*term)).collect();
-    texts.extend(&guesses.texts);
-    texts.sort();
-    texts.dedup();
-    // Those that functions are about come first.
-    texts.sort_by_key(|text| !guesses.texts.contains(text));
-    let names: Vec<String> = texts.iter().map(|term| world.terms.name(*term)).take(MOST_AT_ONCE).collect();
-    let mut found = Vec::new();
-    for candidate in guesses.candidates() {
-        let alone = names.iter().filter(|_| names.len() > 1).map(std::slice::from_ref);
-        for changed in std::iter::once(names.as_slice()).chain(alone) {
-            let mut other = model.clone();
-            other.extend(changed.iter().map(|name| (name.clone(), Given::Text(candidate.clone()))));
-            found.push(other);
-        }
-    }
-    found
-}
-
 fn is_no(answer: &Sat) -> bool {
     !matches!(answer, Sat::Yes(_))
-}
-
-/// The question as text, and the values of texts that are no part of it.
-fn script(world: &World<'_>, broken: Term) -> (String, Model) {
-    let Needed { assumed, texts } = world.needed(&[broken]);
-    let mut roots = assumed.clone();
-    roots.push(broken);
-    roots.extend(&world.cut_texts);
-    let mut script = String::from("(set-option :produce-models true)\n(set-logic ALL)\n");
-    world.terms.write(&roots, &mut script);
-    let assert = |script: &mut String, term: &Term| {
-        let _ = writeln!(script, "(assert {})", world.terms.name(*term));
-    };
-    assumed.iter().for_each(|term| assert(&mut script, term));
-    if world.cut_texts.is_empty() {
-        assert(&mut script, &broken);
-        return (script + &world.terms.asked(&roots) + &world.asked_of_samples(&roots), texts);
-    }
-    script.push_str("(push 1)\n");
-    assert(&mut script, &broken);
-    script.push_str(&world.terms.asked(&roots));
-    script.push_str(&world.asked_of_samples(&roots));
-    script.push_str("(pop 1)\n");
-    for there in &world.cut_texts {
-        let _ = writeln!(script, "(push 1)\n(assert {})\n(check-sat)\n(pop 1)", world.terms.name(*there));
-    }
-    (script, texts)
 }

@@ -8,8 +8,7 @@ use super::document::World;
 use super::inclusion;
 use super::model::{Given, Model};
 use super::reader::{BILLION, Reader};
-use super::readings::{Cased, Reading};
-use super::regular;
+use super::readings::Reading;
 use super::sample;
 use super::term::{Constant, Sort, Term};
 use super::{Undecided, undecided};
@@ -133,39 +132,12 @@ impl World<'_> {
         self.assume(when, same);
     }
 
-    /// A text with its ASCII letters in one case.
-    pub(super) fn cased(&mut self, text: Term, to_upper: bool) -> Result<Term, Undecided> {
-        let turned =
-            |text: &str| if to_upper { text.to_ascii_uppercase() } else { text.to_ascii_lowercase() };
-        if let Some(constant) = self.terms.known_text(text).map(turned) {
-            return Ok(self.terms.text(&constant));
-        }
-        let known = self.readings.cased.iter().find(|known| known.text == text && known.to_upper == to_upper);
-        if let Some(known) = known {
-            return Ok(known.value);
-        }
-        if self.readings.cased.len() >= MOST_READINGS {
-            return Err(undecided("more texts in one case than are compared"));
-        }
-        let value = self.terms.variable(Sort::Text);
-        let earlier: Vec<Cased> =
-            self.readings.cased.iter().filter(|known| known.to_upper == to_upper).copied().collect();
-        for other in earlier {
-            let same = self.terms.eq(text, other.text);
-            let agrees = self.terms.eq(value, other.value);
-            self.assume(same, agrees);
-        }
-        let always = self.terms.bool(true);
-        let (length, cased_length) = (self.terms.length(text), self.terms.length(value));
-        let as_long = self.terms.eq(length, cased_length);
-        self.assume(always, as_long);
-        self.readings.cased.push(Cased { to_upper, text, value });
-        Ok(value)
-    }
-
     /// Tells the solver what is read of the constants of a question, and what the languages of texts say of what is read of them.
     pub(super) fn settle(&mut self, roots: &[Term]) {
-        if self.readings.read.is_empty() && self.readings.cased.is_empty() {
+        if self.readings.read.is_empty()
+            && self.readings.derived.is_empty()
+            && self.readings.parsed.is_empty()
+        {
             return;
         }
         let all: Vec<Term> = self.assumed.iter().chain(roots).copied().collect();
@@ -186,10 +158,11 @@ impl World<'_> {
             left = left.saturating_sub(constants.len());
             self.settle_pattern(&reading);
         }
-        for cased in self.readings.cased.clone() {
-            self.settle_case(&cased, constants.iter().take(left));
+        for derived in self.readings.derived.clone() {
+            self.settle_derived(&derived, constants.iter().take(left));
             left = left.saturating_sub(constants.len());
         }
+        self.settle_parsed(&all, &constants);
     }
 
     fn settle_constant(&mut self, reading: &Reading, constant: &str) {
@@ -214,36 +187,6 @@ impl World<'_> {
         }
         let agrees = self.terms.and(&parts);
         self.assume(same, agrees);
-    }
-
-    fn settle_case<'c>(&mut self, cased: &Cased, constants: impl Iterator<Item = &'c String>) {
-        let always = self.terms.bool(true);
-        let kept = if cased.to_upper { "^[^a-z]*$" } else { "^[^A-Z]*$" };
-        let Ok(kept) = regular::language(kept) else { return };
-        let (is_kept, was_kept) =
-            (self.terms.in_language(cased.value, &kept), self.terms.in_language(cased.text, &kept));
-        self.assume(always, is_kept);
-        let same = self.terms.eq(cased.text, cased.value);
-        self.assume(was_kept, same);
-        for constant in constants {
-            let text = self.terms.text(constant);
-            let turned =
-                if cased.to_upper { constant.to_ascii_uppercase() } else { constant.to_ascii_lowercase() };
-            let (of_text, of_value) =
-                (self.terms.are_compared(cased.text, text), self.terms.are_compared(cased.value, text));
-            let value = self.terms.text(&turned);
-            if of_text {
-                let is_it = self.terms.eq(cased.text, text);
-                let becomes = self.terms.eq(cased.value, value);
-                self.assume(is_it, becomes);
-            }
-            if of_value && turned == *constant {
-                let becomes = self.terms.eq(cased.value, value);
-                let any_case = self.terms.in_language(cased.text, &regular::in_any_case(constant));
-                let agrees = self.terms.eq(becomes, any_case);
-                self.assume(always, agrees);
-            }
-        }
     }
 
     /// What the pattern of a text says of what is read of it.
@@ -343,6 +286,8 @@ impl World<'_> {
                 model.insert(name, Given::Text(text.clone()));
             }
         }
+        self.with_parts(&mut model, nth);
+        self.with_formats(&mut model);
         model
     }
 }

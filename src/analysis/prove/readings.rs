@@ -1,6 +1,9 @@
 //! What is read of the texts of a question.
 
+use std::rc::Rc;
+
 use super::Undecided;
+use super::parser::Parser;
 use super::reader::Reader;
 use super::term::Term;
 
@@ -20,19 +23,75 @@ pub(super) struct Reading {
     pub(super) is_far: Term,
 }
 
-/// A text with its ASCII letters in one case.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cased {
-    pub(super) to_upper: bool,
+/// What is made of a text.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Derivation {
+    /// Its ASCII letters in one case.
+    Lower,
+    Upper,
+    /// Without white space at its ends.
+    Trimmed,
+    /// The first match of a pattern.
+    Found(Rc<str>),
+}
+
+/// A text, and what is made of it.
+#[derive(Clone, Debug)]
+pub(super) struct Derived {
+    pub(super) derivation: Derivation,
     pub(super) text: Term,
     pub(super) value: Term,
+}
+
+/// The parts of a text.
+#[derive(Clone, Debug)]
+pub(super) struct Parsed {
+    pub(super) parser: Parser,
+    pub(super) text: Term,
+    /// Whether it has any.
+    pub(super) good: Term,
+    /// As [`Parser::sorts`] has them.
+    pub(super) parts: Vec<Term>,
+}
+
+/// An address of a network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Address {
+    pub(super) is_v4: Term,
+    /// In the order of addresses; see [`super::parser::number`].
+    pub(super) number: Term,
+}
+
+/// An address, and how many of its first bits are those of a network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Network {
+    pub(super) address: Address,
+    pub(super) prefix: Term,
+}
+
+/// The first and the last address of a network.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edges {
+    pub(super) first: Term,
+    pub(super) last: Term,
+}
+
+/// Where a part is found last in a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Last {
+    pub(super) text: Term,
+    pub(super) part: Term,
+    pub(super) position: Term,
 }
 
 /// What is read in a question.
 #[derive(Debug, Default)]
 pub(super) struct Readings {
     pub(super) read: Vec<Reading>,
-    pub(super) cased: Vec<Cased>,
+    pub(super) derived: Vec<Derived>,
+    pub(super) parsed: Vec<Parsed>,
+    pub(super) edges: Vec<(Network, Edges)>,
+    pub(super) last: Vec<Last>,
     /// Which functions are not followed, if an object that is found turns out to be none.
     pub(super) notes: Vec<Undecided>,
 }

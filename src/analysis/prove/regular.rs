@@ -40,6 +40,11 @@ pub(super) fn in_any_case(text: &str) -> String {
     concat(&parts)
 }
 
+/// This text alone.
+pub(super) fn exactly(text: &str) -> String {
+    format!("(str.to_re {})", written_text(text))
+}
+
 /// The part with anything around it, but where it is bound to an end.
 fn searched(part: &PatternPart) -> Result<String, &'static str> {
     if let PatternPart::Either(parts) = part {

@@ -61,6 +61,22 @@ fn of_format(format: &str) -> Option<&'static str> {
     })
 }
 
+/// A text of a format for each number, different ones for different numbers; none of formats of which few are known.
+pub(super) fn nth_of_format(format: &str, nth: usize) -> Option<String> {
+    let low = nth.rem_euclid(256);
+    let high = nth.div_euclid(256).rem_euclid(256);
+    Some(match format {
+        "ipv4" | "ip" => format!("10.0.{high}.{low}"),
+        "ipv6" => format!("fd00::{nth:x}"),
+        "cidr" => format!("10.{high}.{low}.0/24"),
+        "mac" => format!("00:00:00:00:{high:02x}:{low:02x}"),
+        "uri" => format!("http://a{nth}"),
+        "email" => format!("a{nth}@a.aa"),
+        "uuid" | "uuid4" => format!("00000000-0000-4000-8000-{nth:012x}"),
+        _ => return None,
+    })
+}
+
 /// Appends the shortest text that a part matches, or one that is nearly so; none where it is too long.
 fn shortest_of(part: &PatternPart, depth: usize, text: &mut String) -> Option<()> {
     let depth = depth.checked_sub(1)?;

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use super::literal::{written_int, written_text};
 
+mod numbers;
 mod texts;
 
 /// A term in its [`Terms`].
@@ -234,87 +235,6 @@ impl Terms {
         }
     }
 
-    pub(super) fn le(&mut self, left: Term, right: Term) -> Term {
-        match (self.known_int(left), self.known_int(right)) {
-            (Some(left), Some(right)) => self.bool(left <= right),
-            _ if left == right => self.bool(true),
-            _ => self.apply("<=", Sort::Bool, &[left, right]),
-        }
-    }
-
-    pub(super) fn lt(&mut self, left: Term, right: Term) -> Term {
-        let le = self.le(right, left);
-        self.not(le)
-    }
-
-    pub(super) fn add(&mut self, left: Term, right: Term) -> Term {
-        match (self.known_int(left), self.known_int(right)) {
-            (Some(a), Some(b)) => self.int(a.saturating_add(b)),
-            (Some(0), _) => right,
-            (_, Some(0)) => left,
-            _ => self.apply("+", Sort::Int, &[left, right]),
-        }
-    }
-
-    pub(super) fn sum(&mut self, parts: &[Term]) -> Term {
-        let zero = self.int(0);
-        parts.iter().fold(zero, |sum, part| self.add(sum, *part))
-    }
-
-    pub(super) fn sub(&mut self, left: Term, right: Term) -> Term {
-        match (self.known_int(left), self.known_int(right)) {
-            (Some(a), Some(b)) => self.int(a.saturating_sub(b)),
-            (_, Some(0)) => left,
-            _ => self.apply("-", Sort::Int, &[left, right]),
-        }
-    }
-
-    pub(super) fn mul(&mut self, left: Term, right: Term) -> Term {
-        match (self.known_int(left), self.known_int(right)) {
-            (Some(a), Some(b)) => self.int(a.saturating_mul(b)),
-            _ => self.apply("*", Sort::Int, &[left, right]),
-        }
-    }
-
-    /// Rounded towards zero, which is what CEL means; the solver rounds so that the rest is not negative. Nothing is said
-    /// of zero as the divisor.
-    pub(super) fn quotient(&mut self, left: Term, right: Term) -> Term {
-        self.towards_zero("div", left, right)
-    }
-
-    /// Of the sign of the dividend.
-    pub(super) fn remainder(&mut self, left: Term, right: Term) -> Term {
-        self.towards_zero("mod", left, right)
-    }
-
-    fn towards_zero(&mut self, name: &'static str, left: Term, right: Term) -> Term {
-        let zero = self.int(0);
-        let is_natural = self.le(zero, left);
-        let direct = self.apply(name, Sort::Int, &[left, right]);
-        let opposite = self.sub(zero, left);
-        let mirrored = self.apply(name, Sort::Int, &[opposite, right]);
-        let mirrored = self.sub(zero, mirrored);
-        self.ite(is_natural, direct, mirrored)
-    }
-
-    /// -1, 0 or 1.
-    pub(super) fn sign(&mut self, number: Term) -> Term {
-        let (minus, zero, plus) = (self.int(-1), self.int(0), self.int(1));
-        let (is_below, is_above) = (self.lt(number, zero), self.lt(zero, number));
-        let otherwise = self.ite(is_above, plus, zero);
-        self.ite(is_below, minus, otherwise)
-    }
-
-    /// Rounded down, by a number greater than zero.
-    pub(super) fn floor_quotient(&mut self, left: Term, by: i64) -> Term {
-        if let (Some(left), true) = (self.known_int(left), by > 0) {
-            let rounded = left.div_euclid(i128::from(by));
-            return self.int(rounded);
-        }
-        let by = self.int(by);
-        self.apply("div", Sort::Int, &[left, by])
-    }
-
     /// The parts of a choice.
     pub(super) fn as_choice(&self, term: Term) -> Option<(Term, Term, Term)> {
         match self.shape(term) {
@@ -330,6 +250,15 @@ impl Terms {
     pub(super) fn are_compared(&self, one: Term, other: Term) -> bool {
         let parts = [one.min(other), one.max(other)].into();
         self.known.contains_key(&Shape::Apply(Op::Plain("=", Sort::Bool), parts))
+    }
+
+    /// Whether some term is about what a text is made of, and not only about which text it is and how long.
+    pub(super) fn is_looked_into(&self, text: Term, roots: &[Term]) -> bool {
+        self.all_of(roots).into_iter().any(|term| match self.shape(term) {
+            Some(Shape::Apply(Op::Plain("=" | "ite" | "str.len", _), _)) => false,
+            Some(Shape::Apply(_, parts)) => parts.contains(&text),
+            _ => false,
+        })
     }
 
     /// Declarations and definitions of all that the terms are made of, in their order; a term is then known by its name.

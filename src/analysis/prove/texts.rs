@@ -20,7 +20,6 @@ impl Evaluator<'_, '_, '_> {
     /// A function on texts; none where it is none of these.
     pub(super) fn text_call(&mut self, function: &str, all: &[ExprId]) -> Option<Result<Outcome, Undecided>> {
         Some(match (function, all) {
-            ("lowerAscii" | "upperAscii", [text]) => self.in_case(*text, function == "upperAscii"),
             ("charAt", [_, _])
             | ("substring" | "indexOf", [_, _] | [_, _, _])
             | ("replace", [_, _, _] | [_, _, _, _]) => self.of_text(function, all),
@@ -74,21 +73,6 @@ impl Evaluator<'_, '_, '_> {
             Value::Text(text) => {
                 let holds = this.world.terms.in_language(*text, &language);
                 Ok(this.world.good(Value::Bool(holds)))
-            }
-            value => this.no_overload(value),
-        })
-    }
-
-    fn in_case(&mut self, text: ExprId, to_upper: bool) -> Result<Outcome, Undecided> {
-        let span = self.ast.span(text);
-        let text = self.eval(text)?;
-        self.each(&text, &mut |this, value| match value {
-            Value::Text(text) => {
-                if this.world.terms.known_text(*text).is_none() {
-                    this.world.note_reading("a text with its letters in one case", Some(span));
-                }
-                let cased = this.world.cased(*text, to_upper)?;
-                Ok(this.world.good(Value::Text(cased)))
             }
             value => this.no_overload(value),
         })
@@ -195,7 +179,12 @@ impl Evaluator<'_, '_, '_> {
         })
     }
 
-    fn parts(&mut self, text: Term, separator: &str, limit: Option<usize>) -> Result<Value, Undecided> {
+    pub(super) fn parts(
+        &mut self,
+        text: Term,
+        separator: &str,
+        limit: Option<usize>,
+    ) -> Result<Value, Undecided> {
         let yes = self.world.terms.bool(true);
         if let Some(known) = self.world.terms.known_text(text).map(str::to_owned) {
             let limit = limit.unwrap_or(usize::MAX);

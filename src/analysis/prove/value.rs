@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::document::{Form, NodeId, World};
 use super::named::Format;
+use super::readings::{Address, Network};
 use super::term::Term;
 use super::view::View;
 use super::{Undecided, undecided};
@@ -27,6 +28,9 @@ pub(super) enum Value {
     /// Nanoseconds.
     Span(Term),
     Quantity(Quantity),
+    Address(Address),
+    Network(Network),
+    Url(Url),
     /// A format of texts, by its name.
     Format(Format),
     /// A field whose text is not what its format promises: to read it is an error.
@@ -53,6 +57,15 @@ pub(super) struct Quantity {
     pub(super) integer: Option<(Term, Term)>,
     /// Whether it may have more digits than are written out.
     pub(super) is_far: Term,
+}
+
+/// Parts of a URL.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Url {
+    /// As [`super::parser::URL_TEXTS`] names them.
+    pub(super) texts: [Term; 5],
+    /// How many keys its query has.
+    pub(super) count: Term,
 }
 
 /// Items in their order, each under a condition.
@@ -87,7 +100,7 @@ impl Value {
     /// Whether comparing it with a value of another type is an error.
     pub(super) const fn is_strict(&self) -> bool {
         match self {
-            Self::Quantity(_) => true,
+            Self::Quantity(_) | Self::Address(_) | Self::Network(_) | Self::Url(_) => true,
             Self::List(list) => !matches!(list.kind, Kind::Made),
             Self::Map(map) => map.of_document,
             _ => false,

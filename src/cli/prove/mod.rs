@@ -1,6 +1,7 @@
 //! `admit prove`: claims about rules that hold for all objects, or an object for which they do not.
 
 mod answer;
+mod session;
 mod solver;
 mod suite;
 mod upgrade;

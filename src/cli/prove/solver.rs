@@ -1,22 +1,15 @@
-//! Runs a solver as a process: its time, its memory and what it prints are bounded, and it is ended by its id.
+//! Which solvers there are, and which of them is asked: each is a process whose time, memory and output are bounded.
 //!
 //! A solver that is wrong makes a claim hold that does not. Where nobody chose one and there are two, what the first refutes is asked
 //! of the second as well; where they contradict each other, nothing is known.
 
-use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use admit_analysis::prove::{Solver, SolverError};
 
-/// Kibibytes of memory that a solver may take: 2 GiB.
-const MEMORY: u64 = 2 << 20;
+use super::session;
 
-/// Bytes that are read of what it prints: a model takes a few thousand.
-const MOST_PRINTED: usize = 16 << 20;
 /// How long the second solver has: some that one refutes at once, the other does not in hours, which contradicts nothing.
 const SECOND_OPINION: Duration = Duration::from_secs(5);
 /// How long the first one has before the second is asked instead.
@@ -72,62 +65,7 @@ impl Program {
 
     /// What it prints for the script, as far as it came by `end`.
     fn answer(&self, script: &str, end: Option<Instant>) -> Result<String, SolverError> {
-        let broken =
-            |why: &dyn std::fmt::Display| SolverError::Broken(format!("{}: {why}", self.path.display()));
-        let mut child = self.start().map_err(|error| broken(&error))?;
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let script = script.to_owned();
-        // Each ends with the solver: by a closed pipe.
-        let writer = thread::spawn(move || input.map(|mut input| input.write_all(script.as_bytes())));
-        // Few pieces wait, so that what is printed is bounded by who reads.
-        let (send, receive) = mpsc::sync_channel(4);
-        let reader = thread::spawn(move || {
-            let Some(mut output) = output else { return };
-            let mut buffer = [0; 8192];
-            while let Ok(count @ 1..) = output.read(&mut buffer) {
-                let Some(read) = buffer.get(..count) else { return };
-                if send.send(read.to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
-        let mut text = Vec::new();
-        let ended = loop {
-            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-            let piece = match left {
-                Some(left) => receive.recv_timeout(left),
-                None => receive.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            };
-            match piece {
-                Ok(piece) if text.len() + piece.len() > MOST_PRINTED => {
-                    break Err(broken(&format!("it printed more than {MOST_PRINTED} bytes")));
-                }
-                Ok(piece) => text.extend(piece),
-                Err(RecvTimeoutError::Disconnected) => break Ok(broken(&"it ended without an answer")),
-                Err(RecvTimeoutError::Timeout) => break Ok(SolverError::TimedOut),
-            }
-        };
-        // It may have ended by itself; and the reader may wait for somebody to take what it read.
-        let _ = child.kill();
-        drop(receive);
-        let _ = child.wait();
-        let _ = (writer.join(), reader.join());
-        let without_answer = ended?;
-        let text = String::from_utf8_lossy(&text).into_owned();
-        if text.trim().is_empty() { Err(without_answer) } else { Ok(text) }
-    }
-
-    fn start(&self) -> std::io::Result<Child> {
-        // The shell sets the limit and becomes the solver, so that the id is the solver's.
-        Command::new("sh")
-            .arg("-c")
-            .arg(format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\""))
-            .arg(&self.path)
-            .args(self.args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
+        session::answer(&self.path, self.args, script, end)
     }
 }
 

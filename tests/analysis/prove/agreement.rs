@@ -122,9 +122,10 @@ fn leaf(dice: &mut Dice) -> String {
         "part.t",
         "map.a",
     ];
-    match dice.roll(18) {
+    match dice.roll(23) {
         14 | 15 => measured(dice),
         16 | 17 => on_texts(dice),
+        18..=22 => super::apart::apart(dice),
         12 => {
             let field = dice.pick(&["part", "tags", "keyed", "list", "map", "labels", "none", "port", "int"]);
             format!("self.{field} {} self.{field}", dice.pick(&["==", "!="]))
@@ -309,6 +310,7 @@ fn object(dice: &mut Dice) -> Value {
     put(dice, "day", |dice| dice.pick(&["2024-01-01", "2024-02-29"]).into());
     put(dice, "wait", |dice| dice.pick(&["1s", "1m30s", "-2h", "3 days", "2562047h47m16.854775807s"]).into());
     put(dice, "timeout", |dice| dice.pick(&["90s", "1h30m", "0s", "5ms"]).into());
+    super::apart::fields(dice, &mut put);
     put(dice, "part", |dice| {
         let mut part = Map::new();
         if dice.roll(2) == 0 {

@@ -1,6 +1,7 @@
 //! Claims about all objects: the encoding against the engine, the solvers against each other, and claims known by hand.
 
 mod agreement;
+mod apart;
 mod random_upgrades;
 mod share;
 pub(crate) mod solvers;

@@ -51,12 +51,13 @@ fn answer(verdict: &Verdict) -> Answer {
     }
 }
 
-/// Every row, by every solver, with its known answer.
+/// Every row, by every solver, with its known answer; of `ADMIT_FIRST` the ones before are left out.
 #[test]
 fn answers_known_by_hand_are_given() {
     let rows = include_str!("../data/prove/pairs.tsv");
     let (mut wrong, mut silent, mut total) = (Vec::new(), BTreeMap::<String, usize>::new(), 0);
-    for row in rows.lines().filter(|row| !row.is_empty() && !row.starts_with('#')) {
+    let first = std::env::var("ADMIT_FIRST").ok().and_then(|first| first.parse().ok()).unwrap_or(0);
+    for row in rows.lines().filter(|row| !row.is_empty() && !row.starts_with('#')).skip(first) {
         let cells: Vec<&str> = row.split('\t').collect();
         let (question, expected, left) = (cells[0], cells[1], cells[2]);
         let right = cells.get(3).copied().filter(|right| !right.is_empty());
@@ -85,6 +86,7 @@ fn answers_known_by_hand_are_given() {
         }
         for (solver, verdict) in asked {
             if gave_up(&verdict) {
+                tell(&format!("{solver} is silent: {row}"));
                 *silent.entry(solver).or_default() += 1;
             } else if answer(&verdict) != expected {
                 wrong.push(format!("{solver}: {row}\n    {verdict:?}"));
@@ -93,8 +95,8 @@ fn answers_known_by_hand_are_given() {
     }
     tell(&format!("{total} rows; not answered: {silent:?}"));
     let most = total / 20;
-    assert!(silent.values().all(|silent| *silent <= most), "{silent:?} of {total} are not answered");
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(silent.values().all(|silent| *silent <= most), "{silent:?} of {total} are not answered");
 }
 
 /// A solver that finds whatever it is asked for.

@@ -1,0 +1,159 @@
+//! Texts that are made of texts. What is made is a value of its own, as if the function were any; the same text makes the same, and a
+//! constant what the engine makes of it.
+
+use std::sync::LazyLock;
+
+use admit_cel::{Bindings, Env, Evaluation, Mode, Program, Type, Value as Known, Version};
+
+use super::document::World;
+use super::inclusion;
+use super::readings::{Derivation, Derived};
+use super::regular;
+use super::term::{Sort, Term};
+use super::{Undecided, undecided};
+
+/// Texts of which others are made in one question: each is compared with each.
+const MOST_DERIVED: usize = 200;
+/// White space at the ends of texts, as a class of a pattern.
+const SPACE: &str =
+    r"\x09-\x0d\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}";
+
+static FIND: LazyLock<Option<Program>> = LazyLock::new(|| {
+    let env = Env::kubernetes(Version(1, 36), Mode::Stored);
+    let env = env.with_variable("t", Type::String).with_variable("p", Type::String);
+    env.program(&env.compile("t.find(p)").ok()?).ok()
+});
+
+/// What `find` finds.
+fn find(text: &str, pattern: &str) -> Option<String> {
+    let arena = bumpalo::Bump::new();
+    let program = FIND.as_ref()?;
+    let mut bindings = Bindings::new(program);
+    bindings.set("t", Known::String(text));
+    bindings.set("p", Known::String(pattern));
+    match program.eval(&bindings, &mut Evaluation::new(&arena)) {
+        Ok(Known::String(found)) => Some(found.to_owned()),
+        _ => None,
+    }
+}
+
+impl Derivation {
+    /// What it makes of a text; none where that is not known.
+    fn of(&self, text: &str) -> Option<String> {
+        match self {
+            Self::Lower => Some(text.to_ascii_lowercase()),
+            Self::Upper => Some(text.to_ascii_uppercase()),
+            Self::Trimmed => Some(text.trim().to_owned()),
+            Self::Found(pattern) => find(text, pattern),
+        }
+    }
+}
+
+impl World<'_> {
+    /// What is made of a text.
+    pub(super) fn derived(&mut self, derivation: &Derivation, text: Term) -> Result<Term, Undecided> {
+        if let Some(constant) = self.terms.known_text(text).and_then(|text| derivation.of(text)) {
+            return Ok(self.terms.text(&constant));
+        }
+        let same_kind = |known: &&Derived| known.derivation == *derivation;
+        let earlier: Vec<Derived> = self.readings.derived.iter().filter(same_kind).cloned().collect();
+        if let Some(known) = earlier.iter().find(|known| known.text == text) {
+            return Ok(known.value);
+        }
+        if self.readings.derived.len() >= MOST_DERIVED {
+            return Err(undecided("more texts that are made of texts than are compared"));
+        }
+        let value = self.terms.variable(Sort::Text);
+        for other in earlier {
+            let same = self.terms.eq(text, other.text);
+            let agrees = self.terms.eq(value, other.value);
+            self.assume(same, agrees);
+        }
+        let always = self.terms.bool(true);
+        let (length, own_length) = (self.terms.length(text), self.terms.length(value));
+        let fits = match derivation {
+            Derivation::Lower | Derivation::Upper => self.terms.eq(length, own_length),
+            Derivation::Trimmed | Derivation::Found(_) => self.terms.le(own_length, length),
+        };
+        self.assume(always, fits);
+        self.readings.derived.push(Derived { derivation: derivation.clone(), text, value });
+        Ok(value)
+    }
+
+    /// Tells the solver what is made of the constants of a question, and of which texts its constants are made.
+    pub(super) fn settle_derived<'c>(
+        &mut self,
+        derived: &Derived,
+        constants: impl Iterator<Item = &'c String>,
+    ) {
+        self.assume_derived(derived);
+        for constant in constants {
+            let text = self.terms.text(constant);
+            let (of_text, of_value) =
+                (self.terms.are_compared(derived.text, text), self.terms.are_compared(derived.value, text));
+            if !of_text && !of_value {
+                continue;
+            }
+            let Some(made) = derived.derivation.of(constant) else { continue };
+            let value = self.terms.text(&made);
+            if of_text {
+                let is_it = self.terms.eq(derived.text, text);
+                let becomes = self.terms.eq(derived.value, value);
+                self.assume(is_it, becomes);
+            }
+            let sources = match derived.derivation {
+                Derivation::Lower | Derivation::Upper => Some(regular::in_any_case(constant)),
+                Derivation::Trimmed => regular::language(&format!("^[{SPACE}]*$"))
+                    .ok()
+                    .map(|space| format!("(re.++ {space} {} {space})", regular::exactly(constant))),
+                Derivation::Found(_) => None,
+            };
+            if let Some(sources) = sources.filter(|_| of_value && made == *constant) {
+                let always = self.terms.bool(true);
+                let becomes = self.terms.eq(derived.value, value);
+                let is_source = self.terms.in_language(derived.text, &sources);
+                let agrees = self.terms.eq(becomes, is_source);
+                self.assume(always, agrees);
+            }
+        }
+    }
+
+    /// What is made of any text.
+    fn assume_derived(&mut self, derived: &Derived) {
+        let always = self.terms.bool(true);
+        let (text, value) = (derived.text, derived.value);
+        let kept = match &derived.derivation {
+            Derivation::Lower => "^[^A-Z]*$".to_owned(),
+            Derivation::Upper => "^[^a-z]*$".to_owned(),
+            Derivation::Trimmed => format!("^([^{SPACE}]((?s).*[^{SPACE}])?)?$"),
+            Derivation::Found(pattern) => return self.assume_found(text, value, pattern),
+        };
+        let Ok(kept) = regular::language(&kept) else { return };
+        let (is_kept, was_kept) = (self.terms.in_language(value, &kept), self.terms.in_language(text, &kept));
+        self.assume(always, is_kept);
+        let same = self.terms.eq(text, value);
+        self.assume(was_kept, same);
+        if derived.derivation == Derivation::Trimmed {
+            let has = self.terms.contains(text, value);
+            self.assume(always, has);
+        }
+    }
+
+    /// A match is a part of the text; nothing is found where there is no match, and else something, if no match is empty.
+    fn assume_found(&mut self, text: Term, value: Term, pattern: &str) {
+        let always = self.terms.bool(true);
+        let nothing = self.terms.text("");
+        let is_nothing = self.terms.eq(value, nothing);
+        let has = self.terms.contains(text, value);
+        self.assume(always, has);
+        let Ok(language) = regular::language(pattern) else { return };
+        let matches = self.terms.in_language(text, &language);
+        let no_match = self.terms.not(matches);
+        self.assume(no_match, is_nothing);
+        // No match is empty where the empty text is none, unless the pattern asks what is around.
+        if inclusion::is_within("^$", pattern) == Some(false) {
+            let is_some = self.terms.not(is_nothing);
+            self.assume(matches, is_some);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The functions that make a text of a text, or look for one in it.
+
+use std::rc::Rc;
+
+use admit_cel::PatternPart;
+use admit_cel::syntax::{Expr, ExprId, Literal};
+
+use super::eval::Evaluator;
+use super::readings::{Derivation, Last};
+use super::regular;
+use super::term::{Sort, Term};
+use super::value::{List, Outcome, Value};
+use super::{Undecided, undecided};
+
+impl Evaluator<'_, '_, '_> {
+    /// One of these functions; none where it is another one.
+    pub(super) fn found_call(
+        &mut self,
+        function: &str,
+        all: &[ExprId],
+    ) -> Option<Result<Outcome, Undecided>> {
+        Some(match (function, all) {
+            ("lowerAscii", [text]) => {
+                self.derive(*text, &Derivation::Lower, "a text with its letters in one case")
+            }
+            ("upperAscii", [text]) => {
+                self.derive(*text, &Derivation::Upper, "a text with its letters in one case")
+            }
+            ("trim", [text]) => {
+                self.derive(*text, &Derivation::Trimmed, "a text without white space at its ends")
+            }
+            ("find", [text, pattern]) => self.found(*text, *pattern),
+            ("findAll", [text, pattern]) => self.all_found(*text, *pattern),
+            ("lastIndexOf", [text, part]) => self.last(*text, *part, None),
+            ("lastIndexOf", [text, part, from]) => self.last(*text, *part, Some(*from)),
+            _ => return None,
+        })
+    }
+
+    fn derive(&mut self, text: ExprId, derivation: &Derivation, note: &str) -> Result<Outcome, Undecided> {
+        let span = self.ast.span(text);
+        let text = self.eval(text)?;
+        self.each(&text, &mut |this, value| match value {
+            Value::Text(text) => {
+                if this.world.terms.known_text(*text).is_none() {
+                    this.world.note_reading(note, Some(span));
+                }
+                let derived = this.world.derived(derivation, *text)?;
+                Ok(this.world.good(Value::Text(derived)))
+            }
+            value => this.no_overload(value),
+        })
+    }
+
+    fn constant(&self, text: ExprId) -> Option<&str> {
+        match self.ast.expr(text) {
+            Expr::Literal(Literal::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The first match of a pattern: known where the pattern is a text, or bound to both ends.
+    fn found(&mut self, text: ExprId, pattern: ExprId) -> Result<Outcome, Undecided> {
+        let pattern = self.constant(pattern).map(str::to_owned);
+        let pattern = pattern.ok_or_else(|| undecided("`find` with a pattern that is not constant"))?;
+        let part =
+            PatternPart::of(&pattern).map_err(|_| undecided("`find` with a pattern that cannot be read"))?;
+        let language = regular::language(&pattern).map_err(|why| undecided(format!("`find` with {why}")))?;
+        let is_whole = match &part {
+            PatternPart::Concat(parts) => {
+                matches!(parts.as_slice(), [PatternPart::Start, .., PatternPart::End])
+            }
+            _ => false,
+        };
+        let literal = literal_of(&part);
+        if literal.is_none() && !is_whole {
+            return self.derive(text, &Derivation::Found(pattern.into()), "what `find` finds in a text");
+        }
+        let text = self.eval(text)?;
+        self.each(&text, &mut |this, value| {
+            let Value::Text(text) = value else { return this.no_overload(value) };
+            let nothing = this.world.terms.text("");
+            let (has, found) = match &literal {
+                Some(literal) => {
+                    let literal = this.world.constant(literal)?;
+                    (this.world.terms.contains(*text, literal), literal)
+                }
+                None => (this.world.terms.in_language(*text, &language), *text),
+            };
+            let found = this.world.terms.ite(has, found, nothing);
+            Ok(this.world.good(Value::Text(found)))
+        })
+    }
+
+    /// As often as a text is cut at what is looked for, but once.
+    fn all_found(&mut self, text: ExprId, pattern: ExprId) -> Result<Outcome, Undecided> {
+        let literal = self.constant(pattern).and_then(|pattern| PatternPart::of(pattern).ok());
+        let literal = literal.as_ref().and_then(literal_of);
+        let literal =
+            literal.ok_or_else(|| undecided("`findAll` with a pattern that is no constant text"))?;
+        let text = self.eval(text)?;
+        self.each(&text, &mut |this, value| {
+            let Value::Text(text) = value else { return this.no_overload(value) };
+            let found = this.world.constant(&literal)?;
+            let Value::List(parts) = this.parts(*text, &literal, None)? else {
+                return Err(undecided("`findAll` of a text"));
+            };
+            let items: Vec<(Term, Value)> =
+                parts.items.iter().skip(1).map(|(there, _)| (*there, Value::Text(found))).collect();
+            Ok(this.world.good(Value::List(List { items: Rc::new(items), kind: parts.kind })))
+        })
+    }
+
+    fn last(&mut self, text: ExprId, part: ExprId, from: Option<ExprId>) -> Result<Outcome, Undecided> {
+        let (text, part) = (self.eval(text)?, self.eval(part)?);
+        let from = from.map(|from| self.eval(from)).transpose()?;
+        let outcome = self.both(&text, &part, &mut |this, text, part| {
+            let (Value::Text(text), Value::Text(part)) = (text, part) else {
+                return match part {
+                    Value::Unknown(what) => Err(undecided(*what)),
+                    _ => this.no_overload(text),
+                };
+            };
+            match from.as_ref().map(|from| &from.value) {
+                None => Ok(this.last_position(*text, *part)),
+                Some(Value::Int(from)) => Ok(this.last_position_from(*text, *part, *from)),
+                Some(_) => Err(undecided("`lastIndexOf` from what is no number")),
+            }
+        })?;
+        let Some(from) = from else { return Ok(outcome) };
+        Ok(self.world.after(from.error, outcome))
+    }
+
+    /// Of the empty text it is the end.
+    fn last_position(&mut self, text: Term, part: Term) -> Outcome {
+        let position = self.last_of(text, part);
+        let terms = &mut self.world.terms;
+        let (empty, length) = (terms.text(""), terms.length(text));
+        let is_empty = terms.eq(part, empty);
+        let value = Value::Int(terms.ite(is_empty, length, position));
+        self.world.good(value)
+    }
+
+    /// What begins there or before; nothing where the text has no such place. Of the empty text it is where the search begins.
+    fn last_position_from(&mut self, text: Term, part: Term, from: Term) -> Outcome {
+        let terms = &mut self.world.terms;
+        let (zero, minus_one, empty) = (terms.int(0), terms.int(-1), terms.text(""));
+        let (length, width) = (terms.length(text), terms.length(part));
+        let end = terms.add(from, width);
+        let before = terms.part(text, zero, end);
+        let position = self.last_of(before, part);
+        let terms = &mut self.world.terms;
+        let is_empty = terms.eq(part, empty);
+        let is_place = terms.lt(from, length);
+        let found = terms.ite(is_place, position, minus_one);
+        let value = Value::Int(terms.ite(is_empty, from, found));
+        let (searches, is_before) = (terms.not(is_empty), terms.lt(from, zero));
+        Outcome { error: terms.and(&[searches, is_before]), value }
+    }
+
+    /// Where a part is found last; -1 where it is not. Of the empty text nothing is said.
+    fn last_of(&mut self, text: Term, part: Term) -> Term {
+        let world = &mut *self.world;
+        let constants = (world.terms.known_text(text), world.terms.known_text(part));
+        if let (Some(text), Some(part)) = constants {
+            let found = text.rfind(part).and_then(|at| text.get(..at)).map(|before| before.chars().count());
+            let found = found.and_then(|count| i128::try_from(count).ok()).unwrap_or(-1);
+            return world.terms.int(found);
+        }
+        let known = world.readings.last.iter().find(|known| known.text == text && known.part == part);
+        if let Some(known) = known {
+            return known.position;
+        }
+        let terms = &mut world.terms;
+        let (before, after) = (terms.variable(Sort::Text), terms.variable(Sort::Text));
+        let (minus_one, one, empty) = (terms.int(-1), terms.int(1), terms.text(""));
+        let has = terms.contains(text, part);
+        let behind = terms.join(part, after);
+        let whole = terms.join(before, behind);
+        let is_cut_so = terms.eq(text, whole);
+        // What begins later would be in what follows the first character of the part.
+        let width = terms.length(behind);
+        let later = terms.part(behind, one, width);
+        let is_later = terms.contains(later, part);
+        let is_last = terms.not(is_later);
+        let is_empty = terms.eq(part, empty);
+        let is_some = terms.not(is_empty);
+        let searches = terms.and(&[has, is_some]);
+        let holds = terms.and(&[is_cut_so, is_last]);
+        let at = terms.length(before);
+        let position = terms.ite(has, at, minus_one);
+        world.assume(searches, holds);
+        world.readings.last.push(Last { text, part, position });
+        position
+    }
+}
+
+/// The text that a pattern is, where it is one and not empty.
+fn literal_of(part: &PatternPart) -> Option<String> {
+    match part {
+        PatternPart::Text(text) if !text.is_empty() => Some(text.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,173 @@
+//! A solver as a process that answers one script after another: one for each thread and program, started anew after it was ended or
+//! has answered many.
+
+use std::cell::RefCell;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use admit_analysis::prove::SolverError;
+
+/// Kibibytes of memory that a solver may take: 2 GiB.
+const MEMORY: u64 = 2 << 20;
+/// Bytes that are read of what it prints for a script: a model takes a few thousand.
+const MOST_PRINTED: usize = 16 << 20;
+/// Scripts that one process answers: what it does not give back of its memory is bounded.
+const MOST_SCRIPTS: usize = 500;
+
+thread_local! {
+    /// Those that wait for a script of this thread.
+    static IDLE: RefCell<Vec<Session>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A process that waits for a script.
+struct Session {
+    path: PathBuf,
+    child: Child,
+    /// Taken where it ends, so that both threads do.
+    scripts: Option<Sender<String>>,
+    printed: Option<Receiver<Vec<u8>>>,
+    threads: Vec<JoinHandle<()>>,
+    asked: usize,
+}
+
+/// What a solver prints for the script, as far as it came by `end`.
+pub(super) fn answer(
+    path: &Path,
+    args: &[&str],
+    script: &str,
+    end: Option<Instant>,
+) -> Result<String, SolverError> {
+    let broken = |why: &dyn std::fmt::Display| SolverError::Broken(format!("{}: {why}", path.display()));
+    let idle = IDLE.with_borrow_mut(|idle| {
+        let at = idle.iter().position(|session| session.path == path)?;
+        Some(idle.swap_remove(at))
+    });
+    let mut session = match idle {
+        Some(session) => session,
+        None => Session::start(path, args).map_err(|error| broken(&error))?,
+    };
+    let (text, stopped) = session.ask(script, end);
+    let Some(stopped) = stopped else {
+        if session.asked < MOST_SCRIPTS {
+            IDLE.with_borrow_mut(|idle| idle.push(session));
+        }
+        return Ok(text);
+    };
+    // What it did not say until then is not waited for: the process ends here.
+    drop(session);
+    match stopped {
+        Stopped::TooMuch => Err(broken(&format!("it printed more than {MOST_PRINTED} bytes"))),
+        _ if !text.trim().is_empty() => Ok(text),
+        Stopped::Ended => Err(broken(&"it ended without an answer")),
+        Stopped::Time => Err(SolverError::TimedOut),
+    }
+}
+
+/// Why a session cannot be asked again.
+enum Stopped {
+    Time,
+    Ended,
+    TooMuch,
+}
+
+impl Session {
+    fn start(path: &Path, args: &[&str]) -> std::io::Result<Self> {
+        // The shell sets the limit and becomes the solver, so that the id is the solver's.
+        let mut child = Command::new("sh")
+            .arg("-c")
+            .arg(format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\""))
+            .arg(path)
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let (scripts, to_write) = mpsc::channel::<String>();
+        // Each thread ends with the solver: by a closed pipe.
+        let writer = thread::spawn(move || {
+            let Some(mut input) = input else { return };
+            for script in to_write {
+                if input.write_all(script.as_bytes()).and_then(|()| input.flush()).is_err() {
+                    return;
+                }
+            }
+        });
+        // Few pieces wait, so that what is printed is bounded by who reads.
+        let (send, printed) = mpsc::sync_channel(4);
+        let reader = thread::spawn(move || {
+            let Some(mut output) = output else { return };
+            let mut buffer = [0; 8192];
+            while let Ok(count @ 1..) = output.read(&mut buffer) {
+                let Some(read) = buffer.get(..count) else { return };
+                if send.send(read.to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let threads = vec![writer, reader];
+        let (scripts, printed) = (Some(scripts), Some(printed));
+        Ok(Self { path: path.to_owned(), child, scripts, printed, threads, asked: 0 })
+    }
+
+    /// What it prints for the script, and what stopped it before the end of that.
+    fn ask(&mut self, script: &str, end: Option<Instant>) -> (String, Option<Stopped>) {
+        self.asked += 1;
+        // A line that no answer has: values stand in parentheses.
+        let last = format!("end-of-answer-{}", self.asked);
+        let script = format!("{script}\n(echo \"{last}\")\n(reset)\n");
+        let sent = self.scripts.as_ref().is_some_and(|scripts| scripts.send(script).is_ok());
+        let Some(printed) = self.printed.as_ref().filter(|_| sent) else {
+            return (String::new(), Some(Stopped::Ended));
+        };
+        let mut text: Vec<u8> = Vec::new();
+        loop {
+            if let Some(answer) = before_last(&text, &last) {
+                return (answer, None);
+            }
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let piece = match left {
+                Some(left) => printed.recv_timeout(left),
+                None => printed.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            let stopped = match piece {
+                Ok(piece) if text.len() + piece.len() > MOST_PRINTED => Stopped::TooMuch,
+                Ok(piece) => {
+                    text.extend(piece);
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => Stopped::Ended,
+                Err(RecvTimeoutError::Timeout) => Stopped::Time,
+            };
+            return (String::from_utf8_lossy(&text).into_owned(), Some(stopped));
+        }
+    }
+}
+
+/// What was printed before the line that ends an answer, which some solvers put in quotes.
+fn before_last(text: &[u8], last: &str) -> Option<String> {
+    let begin = text.len().saturating_sub(last.len() + 4);
+    let tail = String::from_utf8_lossy(text.get(begin..)?).into_owned();
+    if !tail.trim_end().trim_end_matches('"').ends_with(last) || !tail.ends_with('\n') {
+        return None;
+    }
+    let text = String::from_utf8_lossy(text).into_owned();
+    let (answer, line) = text.trim_end().rsplit_once('\n').unwrap_or(("", text.trim_end()));
+    (line.trim_matches('"') == last).then(|| format!("{answer}\n"))
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // It may have ended by itself; and the reader may wait for somebody to take what it read.
+        let _ = self.child.kill();
+        drop((self.scripts.take(), self.printed.take()));
+        let _ = self.child.wait();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
