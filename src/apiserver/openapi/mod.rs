@@ -70,9 +70,10 @@ impl Second {
         }
     }
 
-    fn render(self, documents: &[Value]) -> Vec<u8> {
+    /// One document after the other: all of them at once take many times their text.
+    fn render(self, documents: impl Iterator<Item = Value>) -> Vec<u8> {
         match self {
-            Self::Json => v2_json::render(documents).to_string().into_bytes(),
+            Self::Json => v2_json::render(documents),
             Self::Protobuf => v2::render(documents),
         }
     }
@@ -149,11 +150,12 @@ impl OpenApi {
         let body = match second.get(&form).filter(|(made_from, _)| *made_from == hashes) {
             Some((_, body)) => body.clone(),
             None => {
-                let parsed =
-                    documents.iter().filter_map(|(_, document)| serde_json::from_slice(&document.body).ok());
-                let mut parsed: Vec<Value> = parsed.collect();
-                older_schemas::replace(&mut parsed, rows);
-                let body = Bytes::from(form.render(&parsed));
+                let parsed = documents.iter().filter_map(|(_, document)| {
+                    let mut document: Value = serde_json::from_slice(&document.body).ok()?;
+                    older_schemas::replace(&mut document, rows);
+                    Some(document)
+                });
+                let body = Bytes::from(form.render(parsed));
                 second.insert(form, (hashes, body.clone()));
                 body
             }

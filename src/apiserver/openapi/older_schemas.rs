@@ -13,12 +13,11 @@ use crate::resources::ResourceInfo;
 const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 
-/// Replaces the schemas of custom kinds in `documents`, which are v3 documents.
-pub(super) fn replace(documents: &mut [Value], rows: &[Arc<ResourceInfo>]) {
+/// Replaces the schemas of custom kinds in a v3 document.
+pub(super) fn replace(document: &mut Value, rows: &[Arc<ResourceInfo>]) {
+    let Some(schemas) = document.pointer_mut("/components/schemas") else { return };
     for row in rows.iter().filter(|row| !row.builtin) {
-        let name = custom_name(row, &row.kind);
-        let schemas = documents.iter_mut().filter_map(|document| document.pointer_mut("/components/schemas"));
-        for published in schemas.filter_map(|schemas| schemas.get_mut(&name)) {
+        if let Some(published) = schemas.get_mut(custom_name(row, &row.kind)) {
             *published = Value::Object(schema(row));
         }
     }

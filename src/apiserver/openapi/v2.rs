@@ -4,29 +4,56 @@
 //! Input: the v3 documents. Output: a `openapi.v2.Document` message with the same definitions, and for each operation on
 //! a kind its path, its kind and the names of its query parameters. Other parts of the format are left out.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 /// The media type that clients ask for, and the spelling that answers have.
 pub(super) const CONTENT_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// One document out of all v3 documents.
-pub(super) fn render(documents: &[Value]) -> Vec<u8> {
-    let mut paths: Vec<(&String, &Value)> = members(documents, "/paths").collect();
-    let mut schemas: Vec<(&String, &Value)> = members(documents, "/components/schemas").collect();
-    for list in [&mut paths, &mut schemas] {
-        list.sort_by_key(|(name, _)| *name);
-        list.dedup_by(|(left, _), (right, _)| left == right);
+/// The paths and the schemas of v3 documents, by name: of several of one name the first.
+pub(super) struct Parts<T> {
+    pub(super) paths: BTreeMap<String, T>,
+    pub(super) schemas: BTreeMap<String, T>,
+}
+
+impl<T> Parts<T> {
+    /// Each as it is shown, so that no document is kept.
+    pub(super) fn of(
+        documents: impl Iterator<Item = Value>,
+        path_item: impl Fn(&Value) -> T,
+        schema: impl Fn(&Value) -> T,
+    ) -> Self {
+        let mut parts = Self { paths: BTreeMap::new(), schemas: BTreeMap::new() };
+        for document in documents {
+            for (path, item) in members(&document, "/paths") {
+                parts.paths.entry(path.clone()).or_insert_with(|| path_item(item));
+            }
+            for (name, definition) in members(&document, "/components/schemas") {
+                parts.schemas.entry(name.clone()).or_insert_with(|| schema(definition));
+            }
+        }
+        parts
     }
+}
+
+fn members<'d>(document: &'d Value, pointer: &str) -> impl Iterator<Item = (&'d String, &'d Value)> {
+    document.pointer(pointer).and_then(Value::as_object).into_iter().flatten()
+}
+
+/// One document out of all v3 documents.
+pub(super) fn render(documents: impl Iterator<Item = Value>) -> Vec<u8> {
+    let Parts { paths, schemas } = Parts::of(documents, path_item, schema);
     let mut info = Message::default();
     info.text(1, "Kubernetes");
     info.text(2, "1.36");
     let mut all_paths = Message::default();
-    for (path, item) in paths {
-        all_paths.message(2, &named(path, &path_item(item)));
+    for (path, item) in &paths {
+        all_paths.message(2, &named(path, item));
     }
     let mut definitions = Message::default();
-    for (name, definition) in schemas {
-        definitions.message(1, &named(name, &schema(definition)));
+    for (name, definition) in &schemas {
+        definitions.message(1, &named(name, definition));
     }
     let mut document = Message::default();
     document.text(1, "2.0");
@@ -34,13 +61,6 @@ pub(super) fn render(documents: &[Value]) -> Vec<u8> {
     document.message(8, &all_paths);
     document.message(9, &definitions);
     document.0
-}
-
-pub(super) fn members<'d>(
-    documents: &'d [Value],
-    pointer: &'d str,
-) -> impl Iterator<Item = (&'d String, &'d Value)> {
-    documents.iter().filter_map(move |document| document.pointer(pointer)?.as_object()).flatten()
 }
 
 fn path_item(item: &Value) -> Message {

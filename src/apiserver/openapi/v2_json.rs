@@ -1,24 +1,37 @@
 //! OpenAPI v2 as JSON, which generators of clients read. It is made from the v3 documents: what they say of bodies and answers
 //! by media type stands as a parameter and once here, and references lead to `definitions`.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
+use super::v2::Parts;
+
 /// One document out of all v3 documents.
-pub(super) fn render(documents: &[Value]) -> Value {
-    let mut paths: Vec<(&String, &Value)> = super::v2::members(documents, "/paths").collect();
-    let mut schemas: Vec<(&String, &Value)> = super::v2::members(documents, "/components/schemas").collect();
-    for list in [&mut paths, &mut schemas] {
-        list.sort_by_key(|(name, _)| *name);
-        list.dedup_by(|(left, _), (right, _)| left == right);
+pub(super) fn render(documents: impl Iterator<Item = Value>) -> Vec<u8> {
+    let Parts { paths, schemas } =
+        Parts::of(documents, |item| path_item(item).to_string(), |definition| schema(definition).to_string());
+    let info = json!({"title": "Kubernetes", "version": "1.36"});
+    let mut text = format!("{{\"swagger\":\"2.0\",\"info\":{info},\"paths\":");
+    members(&mut text, paths);
+    text.push_str(",\"definitions\":");
+    members(&mut text, schemas);
+    text.push('}');
+    text.into_bytes()
+}
+
+/// An object whose values are written already.
+fn members(text: &mut String, written: BTreeMap<String, String>) {
+    text.push('{');
+    for (at, (name, value)) in written.into_iter().enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        text.push_str(&Value::String(name).to_string());
+        text.push(':');
+        text.push_str(&value);
     }
-    let paths: Map<String, Value> =
-        paths.into_iter().map(|(path, item)| (path.clone(), path_item(item))).collect();
-    let definitions: Map<String, Value> =
-        schemas.into_iter().map(|(name, definition)| (name.clone(), schema(definition))).collect();
-    json!({
-        "swagger": "2.0", "info": {"title": "Kubernetes", "version": "1.36"},
-        "paths": paths, "definitions": definitions
-    })
+    text.push('}');
 }
 
 fn path_item(item: &Value) -> Value {
