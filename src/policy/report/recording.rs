@@ -142,7 +142,7 @@ pub enum Purse {
 ///     "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {}},
 /// })).unwrap();
 /// let recording = Recording::new(Keep::COVERAGE);
-/// set.decide_recorded(&request, set.documents(), &recording);
+/// set.decide_recorded(&request, set.documents(), |_| true, &recording);
 /// let spent = recording.spent();
 /// let rules = spent.iter().find(|spent| spent.purse == Purse::Rules).unwrap();
 /// assert_eq!((rules.origin.name(), rules.limit, rules.exceeded), ("a", 10_000_000, false));
