@@ -1,6 +1,6 @@
 //! Random rules on random objects: what the terms say is what the engine says.
 
-use admit_analysis::prove::{Side, Solver as _, Subject, agreement};
+use admit_analysis::prove::{Said, Side, Solver as _, Subject, agreement};
 use serde_json::{Map, Value, json};
 
 use super::solvers::{Program, tell};
@@ -392,6 +392,20 @@ fn side(dice: &mut Dice, of: Of, subject: &Subject) -> Option<(String, Side)> {
     }
 }
 
+/// Whether a text that is put together is read as a URL. What it is read as is open, so that more is possible than what the engine
+/// says: claims about it do not hold, where they may.
+fn is_put_together(rule: &str) -> bool {
+    [" + self.ip)", " + object.spec.ip)"].iter().any(|part| rule.contains(part))
+}
+
+/// Whether the request is one that is thought of, and what the engine says of it is what the terms say; or is among it, where they
+/// leave something open.
+fn agree(answers: &[&str], said: &Said, is_open: bool) -> bool {
+    let [thought_of, denied, failed] = answers else { return false };
+    let is_told = |answer: &str, yes: bool| if yes { answer == "sat" } else { is_open || answer == "unsat" };
+    *thought_of == "sat" && is_told(denied, said.denied) && is_told(failed, said.failed)
+}
+
 /// Of pairs of a rule and an object, how many were compared, and the first that differ.
 fn compare(solver: &mut Program, of: Of, rules: usize, objects: usize) -> (usize, Vec<String>) {
     let subject = Subject::new(&definition(&[]), None).expect("a definition");
@@ -419,9 +433,8 @@ fn compare(solver: &mut Program, of: Of, rules: usize, objects: usize) -> (usize
             silent += requests.len() - answered / 3;
             for ((new, old), answers) in requests.iter().zip(answers[..answered].chunks_exact(3)) {
                 let said = side.said(&subject, new, old.as_ref());
-                let told = |yes: bool| if yes { "sat" } else { "unsat" };
                 compared += 1;
-                if answers != ["sat", told(said.denied), told(said.failed)] {
+                if !agree(answers, &said, is_put_together(&rule)) {
                     wrong.push(format!("{rule}\n    {new}\n    {old:?}\n    {answers:?} {said:?}"));
                 }
             }
