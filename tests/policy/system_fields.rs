@@ -83,7 +83,7 @@ fn generation(old: &Value, new: &Value, subresource: &str) -> (i64, i64) {
         "subResource": subresource, "operation": "UPDATE", "name": "a", "object": new, "oldObject": old,
     });
     let mut request = Request::from_value(&request).expect("it is a request");
-    with_system_fields(&mut request, set.documents());
+    with_system_fields(&mut request, set.documents(), None);
     let of = |object: Option<admit_policy::Object<'_>>| {
         object
             .expect("there is one")

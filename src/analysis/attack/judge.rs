@@ -95,7 +95,7 @@ impl<'a> Judge<'a> {
             return judged;
         }
         judged.object = request.object.as_ref().map(|object| object.value().into_owned());
-        with_system_fields(&mut request, &host);
+        with_system_fields(&mut request, &host, None);
         let decision = self.set.decide_with(&request, &host, |_| true, EvalOptions::default());
         self.read(&decision, &mut judged);
         judged

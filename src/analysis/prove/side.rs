@@ -406,7 +406,7 @@ impl PolicyRules {
             new.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or("default"),
         );
         let mut request = subject.request(new, old);
-        with_system_fields(&mut request, &host);
+        with_system_fields(&mut request, &host, None);
         let decision = self.set.decide(&request, &host);
         let mut said = Said { denied: !decision.allowed(), ..Said::default() };
         for outcome in &decision.outcomes {

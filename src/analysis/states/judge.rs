@@ -129,7 +129,7 @@ impl<'s> Judge<'s> {
                 message: denial.message,
             }));
         }
-        with_system_fields(&mut request, &self.host);
+        with_system_fields(&mut request, &self.host, None);
         let decision = self.set.decide_with(&request, &self.host, |_| true, eval);
         trial.objections.extend(objections(&decision));
         trial

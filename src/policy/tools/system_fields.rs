@@ -7,7 +7,6 @@ use std::time::SystemTime;
 use serde_json::{Map, Value};
 
 use crate::read::object::Object;
-use crate::request::host::Host as _;
 use crate::request::{GroupVersionResource, Operation, Request};
 use crate::set::documents::Documents;
 
@@ -15,6 +14,8 @@ use crate::set::documents::Documents;
 const UID: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Completes the objects of a request as a server does between the policies that change objects and those that validate.
+///
+/// Without a time, objects came to be when time began, so that what is told of them is the same each time.
 ///
 /// Of a request through a subresource that takes other objects, of a kind whose objects are not stored, and without metadata, it
 /// leaves them as they are.
@@ -30,13 +31,13 @@ const UID: &str = "00000000-0000-0000-0000-000000000000";
 ///     "object": {"metadata": {"name": "tom", "deletionTimestamp": "2026-01-01T00:00:00Z"}},
 /// });
 /// let mut request = Request::from_value(&request)?;
-/// with_system_fields(&mut request, &Documents::default());
+/// with_system_fields(&mut request, &Documents::default(), None);
 /// let object = request.object.unwrap().value().into_owned();
 /// let fields = ["name", "uid", "creationTimestamp", "generation"];
 /// assert_eq!(object["metadata"].as_object().unwrap().keys().collect::<Vec<_>>(), fields);
 /// # Ok::<(), admit_policy::ReviewError>(())
 /// ```
-pub fn with_system_fields(request: &mut Request<'_>, host: &Documents) {
+pub fn with_system_fields(request: &mut Request<'_>, host: &Documents, now: Option<SystemTime>) {
     let is_whole = matches!(request.subresource.as_str(), "" | "status");
     if !is_whole || !is_stored(&request.resource, host) {
         return;
@@ -54,7 +55,7 @@ pub fn with_system_fields(request: &mut Request<'_>, host: &Documents) {
                 for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
                     metadata.shift_remove(field);
                 }
-                identify(metadata, host.now());
+                identify(metadata, now);
                 if has_generation {
                     metadata.insert("generation".to_owned(), 1.into());
                 }
@@ -67,7 +68,7 @@ pub fn with_system_fields(request: &mut Request<'_>, host: &Documents) {
             };
             let is_changed = request.subresource.is_empty() && differs(&object, &old, has_status);
             let Some(before) = metadata_of(&mut old) else { return };
-            identify(before, host.now());
+            identify(before, now);
             let counted = before.get("generation").and_then(Value::as_i64);
             if has_generation {
                 before.entry("generation").or_insert_with(|| 1.into());

@@ -29,6 +29,7 @@ use crate::read::object::Object;
 use crate::report::decision::{Decision, Enforcement, PolicyOutcome, Status};
 use crate::report::recording::Recording;
 use crate::request::access::AccessAnswers;
+use crate::request::host::Host as _;
 use crate::request::{Operation, Request, UserInfo};
 use crate::set::PolicySet;
 use crate::set::builtins::Builtins;
@@ -264,7 +265,7 @@ impl<'s> Rehearsal<'s> {
     /// Puts the request to the policies.
     fn decide(&self, request: &Request<'_>, applied: &mut Applied, recording: Option<&Recording>) {
         let mut request = request.clone();
-        with_system_fields(&mut request, &self.host);
+        with_system_fields(&mut request, &self.host, self.host.now());
         let request = &request;
         let host = self.host.in_namespace(&request.namespace, &self.options.namespace_labels);
         if recording.is_some() {

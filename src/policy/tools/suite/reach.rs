@@ -92,7 +92,7 @@ pub(super) fn stage(case: &Case, set: &PolicySet, recording: Option<&Recording>)
         Err(refused) => return Stage::Refused(refused.answer),
     };
     let mut complete = request.clone();
-    with_system_fields(&mut complete, &host);
+    with_system_fields(&mut complete, &host, case.now);
     Stage::Open(Box::new(Front { request, complete, host, outcomes: mutated.outcomes, checked, missed }))
 }
 
