@@ -104,6 +104,16 @@ fn more_policies_of_one_name_than_are_looked_at_are_told() {
     assert_eq!(last.mistake.message, says);
 }
 
+/// Each is held against those of its name before it.
+#[test]
+fn more_definitions_of_one_name_than_are_looked_at_are_told() {
+    let text: Vec<String> = (0..1_003).map(|at| definition("a.io", &format!("self.size() > {at}"))).collect();
+    let linted = linted(&[("all.yaml", &text.join("---\n"))]);
+    let passed_over = |message: &str| message.contains("not looked at, as 1000 others of this name are");
+    let told = linted.report.findings.iter().filter(|finding| passed_over(&finding.mistake.message));
+    assert_eq!(told.count(), 3);
+}
+
 #[test]
 fn objects_of_other_kinds_may_be_there_as_often_as_they_like() {
     let pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}}";

@@ -7,7 +7,7 @@
 //!
 //! Policies and bindings are looked at among all other documents, the last of each name; definitions need no others.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use admit_policy::lint::{Finding, Report, Severity};
@@ -17,6 +17,8 @@ use serde_json::Value;
 
 /// Policies and bindings of one name that are looked at: each takes a look at all that it stands among.
 const MAX_LAYERS: usize = 8;
+/// The same of what needs no others.
+const MAX_ALONE: usize = 1_000;
 /// The code of what is told of documents of one name.
 pub(super) const CODE: &str = "duplicate";
 
@@ -51,13 +53,19 @@ impl Place {
     }
 }
 
+/// Those of one name that are looked at.
+struct Named<'d> {
+    first: &'d Document,
+    values: HashSet<&'d Value>,
+}
+
 impl Layers {
     pub(super) fn of(documents: &[Arc<Document>]) -> Self {
-        let mut named: HashMap<Identity, Vec<&Document>> = HashMap::new();
+        let mut named: HashMap<Identity, Named<'_>> = HashMap::new();
         let mut found = Vec::new();
         let places: Vec<Place> =
             documents.iter().map(|document| place(document, &mut named, &mut found)).collect();
-        let count = named.values().map(Vec::len).max().unwrap_or_default().max(1);
+        let count = named.values().map(|named| named.values.len()).max().unwrap_or_default().max(1);
         let needs_others: BTreeSet<usize> = documents
             .iter()
             .zip(&places)
@@ -70,13 +78,13 @@ impl Layers {
             let Some(first) = place.first() else { continue };
             let is_last = match place {
                 Place::Among(identity, number) => {
-                    named.get(identity).is_none_or(|all| all.len() == number.saturating_add(1))
+                    named.get(identity).is_none_or(|all| all.values.len() == number.saturating_add(1))
                 }
                 Place::Everywhere | Place::Nowhere => true,
             };
-            let is_in = |layer: usize| layer == first || is_last && needs_others.contains(&layer);
-            for (_, layer) in layers.iter_mut().enumerate().skip(first).filter(|(layer, _)| is_in(*layer)) {
-                layer.push(Arc::clone(document));
+            let others = needs_others.range(first.saturating_add(1)..).filter(|_| is_last);
+            for number in std::iter::once(&first).chain(others) {
+                layers.get_mut(*number).into_iter().for_each(|layer| layer.push(Arc::clone(document)));
             }
             of.entry(Arc::clone(&document.file)).or_default().insert(document.here(), first);
         }
@@ -115,24 +123,26 @@ impl Layers {
 /// Where the document is looked at beside those before it, which `named` has.
 fn place<'d>(
     document: &'d Document,
-    named: &mut HashMap<Identity, Vec<&'d Document>>,
+    named: &mut HashMap<Identity, Named<'d>>,
     found: &mut Vec<Finding>,
 ) -> Place {
     let Some(identity) = identity(document) else { return Place::Everywhere };
-    let before = named.entry(identity.clone()).or_default();
-    let number = before.len();
-    if let Some(first) = before.first() {
-        if !is_judged(document) {
-            return Place::Nowhere;
-        }
-        let is_new = before.iter().all(|known| known.value != document.value);
-        let is_looked_at = is_new && (number < MAX_LAYERS || !is_of_admission(&kind_of(document)));
-        found.push(told(document, first, is_new, is_looked_at));
-        if !is_looked_at {
-            return Place::Nowhere;
-        }
+    let Some(before) = named.get_mut(&identity) else {
+        let first = Named { first: document, values: HashSet::from([&document.value]) };
+        named.insert(identity.clone(), first);
+        return Place::Among(identity, 0);
+    };
+    if !is_judged(document) {
+        return Place::Nowhere;
     }
-    before.push(document);
+    let (number, is_new) = (before.values.len(), !before.values.contains(&document.value));
+    let most = if is_of_admission(&kind_of(document)) { MAX_LAYERS } else { MAX_ALONE };
+    let is_looked_at = is_new && number < most;
+    found.push(told(document, before.first, is_new, (!is_looked_at).then_some(most)));
+    if !is_looked_at {
+        return Place::Nowhere;
+    }
+    before.values.insert(&document.value);
     Place::Among(identity, number)
 }
 
@@ -164,7 +174,8 @@ fn is_of_admission(kind: &GroupVersionKind) -> bool {
         && !kind.kind.ends_with("WebhookConfiguration")
 }
 
-fn told(document: &Document, first: &Document, is_new: bool, is_looked_at: bool) -> Finding {
+/// `more_than` as many as are looked at it is none of those.
+fn told(document: &Document, first: &Document, is_new: bool, more_than: Option<usize>) -> Finding {
     let name = document.value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let place = format!("{}:{}", first.file, first.here().line);
     let folder = |document: &Document| document.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
@@ -172,9 +183,9 @@ fn told(document: &Document, first: &Document, is_new: bool, is_looked_at: bool)
     let named = format!("{} {name}", kind.kind);
     let (severity, message, help) = if !is_new {
         (Severity::Note, format!("{named}: the same is at {place}"), "")
-    } else if !is_looked_at {
+    } else if let Some(most) = more_than {
         let message =
-            format!("{named}: not looked at, as {MAX_LAYERS} others of this name are, the first at {place}");
+            format!("{named}: not looked at, as {most} others of this name are, the first at {place}");
         (Severity::Warning, message, "give it alone")
     } else {
         // Overlays lie in folders of their own, and releases each in a file with its definitions.
