@@ -1,6 +1,6 @@
 //! The metadata that a server gives objects before policies that validate see them: identity, time of creation, generation.
 //!
-//! Manifests and cases have none of it. What an object has already stands, as it may be one that a server gave out.
+//! Manifests and cases have none of it. An identity and a time that an object has already stand, as a server may have given them.
 
 use std::time::SystemTime;
 
@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::read::object::Object;
 use crate::request::{GroupVersionResource, Operation, Request};
+use crate::set::builtins::Builtins;
 use crate::set::documents::Documents;
 
 /// The identity of objects that have none.
@@ -45,8 +46,8 @@ pub fn with_system_fields(request: &mut Request<'_>, host: &Documents, now: Opti
     let crd = host.crd_of(&request.kind);
     // Of built-in kinds the server's own tables say which have one.
     let has_generation = crd.is_some() || host.builtins().is_none_or(|kinds| !has(kinds, &request.resource));
-    let has_status = crd.and_then(|crd| crd.definition().version(&request.kind.version));
-    let has_status = has_status.is_some_and(|version| version.status_subresource);
+    let version = crd.and_then(|crd| crd.definition().version(&request.kind.version));
+    let has_status = version.is_some_and(|version| version.status_subresource);
     let own = |object: &Option<Object<'_>>| object.as_ref().map(|object| object.value().into_owned());
     match request.operation {
         Operation::Create => {
@@ -96,7 +97,7 @@ fn is_stored(resource: &GroupVersionResource, host: &Documents) -> bool {
     builtins.catalogue().is_none_or(|catalogue| catalogue.kind(&kind).is_some())
 }
 
-fn has(builtins: &dyn crate::set::builtins::Builtins, resource: &GroupVersionResource) -> bool {
+fn has(builtins: &dyn Builtins, resource: &GroupVersionResource) -> bool {
     builtins.kind_of(&resource.group, &resource.version, &resource.resource).is_some()
 }
 
