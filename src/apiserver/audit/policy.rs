@@ -1,6 +1,8 @@
 //! The policy of an audit log, `audit.k8s.io/v1` `Policy`: which requests are written, how much of them, and at which stages.
 //! The first rule that a request matches decides; a request that matches none is not written.
 
+mod rule;
+
 use std::collections::BTreeMap;
 
 use admit_apimachinery::yaml::{YamlError, parse_values};
@@ -9,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use thiserror::Error;
 
+use self::rule::Rule;
 use crate::identity::Identity;
 
 /// How much is written of a request.
@@ -181,42 +184,6 @@ struct Document {
     other: BTreeMap<String, Value>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Rule {
-    #[serde(default, deserialize_with = "or_default")]
-    level: String,
-    #[serde(default, deserialize_with = "or_default")]
-    users: Vec<String>,
-    #[serde(default, deserialize_with = "or_default")]
-    user_groups: Vec<String>,
-    #[serde(default, deserialize_with = "or_default")]
-    verbs: Vec<String>,
-    #[serde(default, deserialize_with = "or_default")]
-    resources: Vec<GroupResources>,
-    #[serde(default, deserialize_with = "or_default")]
-    namespaces: Vec<String>,
-    #[serde(default, rename = "nonResourceURLs", deserialize_with = "or_default")]
-    paths: Vec<String>,
-    #[serde(default, deserialize_with = "or_default")]
-    omit_stages: Vec<String>,
-    #[serde(default)]
-    omit_managed_fields: Option<bool>,
-    #[serde(flatten)]
-    other: BTreeMap<String, Value>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct GroupResources {
-    #[serde(default, deserialize_with = "or_default")]
-    group: String,
-    #[serde(default, deserialize_with = "or_default")]
-    resources: Vec<String>,
-    #[serde(default, deserialize_with = "or_default")]
-    resource_names: Vec<String>,
-}
-
 /// What is `null` is not there.
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
     Option::deserialize(from).map(Option::unwrap_or_default)
@@ -233,104 +200,6 @@ fn stages(field: &str, named: &[String]) -> Result<[bool; 4], AuditPolicyError> 
         return Err(wrong(format!("{field}[{index}]"), problem));
     }
     Ok(known.map(|stage| named.iter().any(|name| name == stage)))
-}
-
-impl Rule {
-    /// The level, if the rule can be.
-    fn check(&self, path: &str) -> Result<Level, AuditPolicyError> {
-        let Some(level) = Level::ALL.into_iter().find(|level| level.name() == self.level) else {
-            let known = Level::ALL.map(Level::name).join(", ");
-            return Err(wrong(format!("{path}.level"), format!("{:?} is none of {known}", self.level)));
-        };
-        for (index, url) in self.paths.iter().enumerate().filter(|(_, url)| *url != "*") {
-            let field = format!("{path}.nonResourceURLs[{index}]");
-            if !url.starts_with('/') {
-                return Err(wrong(field, format!("{url:?} has to begin with `/`")));
-            }
-            if url.strip_suffix('*').unwrap_or(url).contains('*') {
-                return Err(wrong(field, format!("{url:?} may have `*` at its end only")));
-            }
-        }
-        for (index, of) in self.resources.iter().enumerate() {
-            let field = format!("{path}.resources[{index}]");
-            let group = of.group.as_str();
-            if !matches!(group, "" | "*") && !is_subdomain(group) {
-                let problem = format!("{group:?} is no API group; it is written without a version");
-                return Err(wrong(format!("{field}.group"), problem));
-            }
-            if of.resources.is_empty() && !of.resource_names.is_empty() {
-                let problem = "names of objects need at least one resource";
-                return Err(wrong(format!("{field}.resourceNames"), problem));
-            }
-        }
-        let of_resources = !(self.resources.is_empty() && self.namespaces.is_empty());
-        if of_resources && !self.paths.is_empty() {
-            let problem = "a rule is about resources or about other paths, not both";
-            return Err(wrong(format!("{path}.nonResourceURLs"), problem));
-        }
-        Ok(level)
-    }
-
-    fn matches(&self, attributes: &AccessAttributes, user: Option<&Identity>) -> bool {
-        let (AccessAttributes::Path { verb, .. } | AccessAttributes::Resource { verb, .. }) = attributes;
-        let is_of = |groups: &[String]| groups.iter().any(|group| self.user_groups.contains(group));
-        if !self.users.is_empty() && !user.is_some_and(|user| self.users.contains(&user.username))
-            || !self.user_groups.is_empty() && !user.is_some_and(|user| is_of(&user.groups))
-            || !self.verbs.is_empty() && !self.verbs.contains(verb)
-        {
-            return false;
-        }
-        match attributes {
-            AccessAttributes::Resource { namespace, .. } => {
-                self.paths.is_empty()
-                    && (self.namespaces.is_empty() || self.namespaces.contains(namespace))
-                    && (self.resources.is_empty() || self.resources.iter().any(|of| of.has(attributes)))
-            }
-            AccessAttributes::Path { path, .. } => {
-                let is_meant = |url: &String| {
-                    let under = url.strip_suffix('*').is_some_and(|under| path.starts_with(under));
-                    under || url == path
-                };
-                self.namespaces.is_empty()
-                    && self.resources.is_empty()
-                    && (self.paths.is_empty() || self.paths.iter().any(is_meant))
-            }
-        }
-    }
-}
-
-impl GroupResources {
-    fn has(&self, attributes: &AccessAttributes) -> bool {
-        let AccessAttributes::Resource { group, resource, subresource, name, .. } = attributes else {
-            return false;
-        };
-        if self.group != "*" && self.group != *group {
-            return false;
-        }
-        if self.resources.is_empty() {
-            return true;
-        }
-        let is_meant = |written: &String| match written.split_once('/') {
-            None => written == "*" || (subresource.is_empty() && written == resource),
-            Some(("*", of_any)) if !subresource.is_empty() && of_any == subresource => true,
-            // Upstream counts the resource itself among these.
-            Some((of, "*")) if of == resource => true,
-            Some((of, named)) => !subresource.is_empty() && of == resource && named == subresource,
-        };
-        (self.resource_names.is_empty() || self.resource_names.contains(name))
-            && self.resources.iter().any(is_meant)
-    }
-}
-
-/// Whether the text is a DNS subdomain, as the names of API groups are.
-fn is_subdomain(text: &str) -> bool {
-    let is_part = |part: &str| {
-        let inner = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
-        part.starts_with(inner)
-            && part.ends_with(inner)
-            && part.chars().all(|character| inner(character) || character == '-')
-    };
-    text.len() <= 253 && text.split('.').all(is_part)
 }
 
 #[cfg(test)]
