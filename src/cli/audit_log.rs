@@ -14,6 +14,7 @@ use admit_apiserver::{AuditLog, AuditPolicy};
 
 pub(super) use self::rotated::Limits;
 use self::rotated::Rotated;
+use super::load;
 use super::process::{self, Fault};
 
 /// A pipe has so long to get somebody who reads it.
@@ -65,7 +66,7 @@ pub(super) fn policy(file: &Path) -> Result<AuditPolicy, Fault> {
     let wrong = |error: &dyn std::fmt::Display| {
         Fault::usage(format!("--audit-policy-file: `{}`: {error}", file.display()))
     };
-    let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    let text = load::text(file)?;
     let policy = AuditPolicy::parse(&text).map_err(|error| wrong(&error))?;
     for field in policy.unknown_fields() {
         process::warn(&format!("`{}`: `{field}` is no field of a policy, and says nothing", file.display()));
