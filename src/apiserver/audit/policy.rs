@@ -106,7 +106,7 @@ pub struct AuditPolicy {
 /// A text that is no policy.
 #[derive(Debug, Error)]
 pub enum AuditPolicyError {
-    #[error("it is no YAML: {0}")]
+    #[error("{0}")]
     Yaml(#[from] YamlError),
     #[error("it is no audit policy: {0}")]
     Document(#[from] serde_json::Error),
@@ -291,7 +291,7 @@ mod tests {
         }
         for (text, message) in [
             ("", "it is no audit policy: "),
-            ("a: [", "it is no YAML: "),
+            ("a: [", "1:4: not YAML: "),
             (
                 "{kind: Policy, apiVersion: audit.k8s.io/v1beta1}",
                 "it is a `Policy` of `audit.k8s.io/v1beta1`",
