@@ -1,6 +1,5 @@
 //! `admit certs`: issues the serving certificate of a webhook that runs in a cluster.
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use admit_apimachinery::go;
@@ -10,6 +9,7 @@ use time::OffsetDateTime;
 use super::Exit;
 use super::conversion::DEFINITIONS;
 use super::process::{Fault, fail, warn};
+use super::render;
 use super::state;
 use super::value_parsers::{label, name};
 use crate::admission::tls::{Authority, write_private};
@@ -42,8 +42,7 @@ impl CertsArgs {
     pub(super) fn run(&self) -> Exit {
         match self.make() {
             Ok(text) => {
-                // The files are written; a closed stream only hides the hint.
-                let _ = io::stdout().write_all(text.as_bytes());
+                render::print(&text);
                 Exit::Expected
             }
             Err(fault) => fail(&fault),

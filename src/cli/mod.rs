@@ -57,6 +57,7 @@ mod up;
 mod value_parsers;
 mod version;
 mod wait_operators;
+mod whole;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -160,7 +161,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
     let command = named_as_called(Cli::command(), args.first());
     let parsed = command.try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
-        Ok(cli) => cli.run(),
+        Ok(cli) => {
+            let exit = cli.run();
+            let lost = render::lost().map(|error| {
+                process::fail(&process::Fault::usage(format!("cannot write the results: {error}")))
+            });
+            exit.max(lost.unwrap_or(exit))
+        }
         Err(error) => {
             // Help and version arrive here too; clap knows which stream each belongs to. A closed stream leaves
             // nobody to tell, so the exit code alone speaks.

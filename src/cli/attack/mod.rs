@@ -24,7 +24,7 @@ use super::progress::Progress;
 use super::render::{self, attack as drawing};
 use super::report_format::ReportFormat;
 use super::value_parsers::limit;
-use super::{Exit, conversion, load};
+use super::{Exit, conversion, load, whole};
 
 /// Arguments of `admit attack`.
 #[derive(Debug, Args)]
@@ -201,14 +201,11 @@ impl AttackArgs {
             process::warn("nothing gets past: no suite is written");
             return Ok(());
         }
-        let write = |file: &Path, text: String| {
-            std::fs::write(file, text).map_err(|error| Fault::usage(format!("{}: {error}", file.display())))
-        };
         if !bindings.is_empty() {
             let texts: Vec<String> = bindings.iter().map(|binding| yaml::write(&binding.value)).collect();
-            write(&beside, texts.join("---\n"))?;
+            whole::write(&beside, &texts.join("---\n"))?;
         }
-        write(file, render::json(&suite))
+        whole::write(file, &render::json(&suite))
     }
 }
 

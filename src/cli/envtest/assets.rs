@@ -9,9 +9,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use admit_apiserver::Controllers;
-use uuid::Uuid;
 
 use crate::cli::process::Fault;
+use crate::cli::whole::{removed, replaced};
 use crate::private;
 
 pub(super) const KUBE_APISERVER: &str = "kube-apiserver";
@@ -86,29 +86,6 @@ fn link(target: &Path, path: &Path) -> io::Result<()> {
         return Ok(());
     }
     replaced(path, |beside| symlink(target, beside))
-}
-
-/// Puts what `make` makes at the path that it is given, where nothing is, in the place of what is at `path`.
-///
-/// Each call has a path of its own: the folder may be made at once by several threads, and by several containers, in which
-/// processes have the same ids.
-fn replaced(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
-    let mut beside = path.to_owned().into_os_string();
-    beside.push(format!(".{}.new", Uuid::new_v4().simple()));
-    let beside = PathBuf::from(beside);
-    let done = make(&beside).and_then(|()| fs::rename(&beside, path));
-    if done.is_err() {
-        // The first error is the one to tell: where this fails too, it has the same cause.
-        removed(&beside).ok();
-    }
-    done
-}
-
-fn removed(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// The first program of this name in the folders of `path`.

@@ -20,7 +20,6 @@ mod serving_pair;
 mod users;
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +28,7 @@ use clap::Args;
 
 use super::Exit;
 use super::process::{self, Fault};
+use super::render;
 
 /// Arguments of `admit envtest`.
 #[derive(Debug, Args)]
@@ -54,8 +54,7 @@ impl EnvtestArgs {
         match self.folder() {
             Ok(folder) => {
                 let line = [folder.as_os_str().as_bytes(), b"\n"].concat();
-                // Whoever closed standard output does not want to know.
-                let _ = std::io::stdout().write_all(&line);
+                render::print_bytes(&line);
                 Exit::Expected
             }
             Err(fault) => process::fail(&fault),

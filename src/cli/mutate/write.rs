@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::report::Report;
 use crate::cli::process::Fault;
-use crate::cli::render;
+use crate::cli::{render, whole};
 
 /// One suite for each set of files that cases need.
 ///
@@ -37,8 +37,7 @@ pub(super) fn suite(file: &Path, report: &Report) -> Result<(), Fault> {
     if written.is_empty() {
         return Ok(());
     }
-    std::fs::write(file, written.join("---\n"))
-        .map_err(|error| Fault::usage(format!("{}: {error}", file.display())))
+    whole::write(file, &written.join("---\n"))
 }
 
 fn same_request(a: &Value, b: &Value) -> bool {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::answer::Answer;
 use crate::cli::process::Fault;
-use crate::cli::render;
+use crate::cli::{render, whole};
 
 /// The requests that break claims, each with what the last side says of it.
 pub(super) fn write(file: &Path, answers: &[Answer]) -> Result<(), Fault> {
@@ -43,8 +43,7 @@ pub(super) fn write(file: &Path, answers: &[Answer]) -> Result<(), Fault> {
     }
     let documents: Vec<String> = documents.into_iter().map(absolute).collect();
     let suite = json!({"apiVersion": "admit/v1", "kind": "Suite", "documents": documents, "cases": cases});
-    std::fs::write(file, render::json(&suite))
-        .map_err(|error| Fault::usage(format!("{}: {error}", file.display())))
+    whole::write(file, &render::json(&suite))
 }
 
 fn case_name(answer: &Answer) -> String {

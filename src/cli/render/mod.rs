@@ -90,14 +90,40 @@ impl Palette {
     }
 }
 
-/// Writes results. A reader that has gone, as `head` does, changes nothing about the verdict.
+/// Why results are not where they were to be.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// Writes results. A reader that has gone, as `head` does, changes nothing about the verdict; anything else is [`lost`].
 pub(super) fn print(text: &str) {
-    let _ = is_read(text);
+    print_bytes(text.as_bytes());
+}
+
+/// Like [`print`], of what need not be text, as paths.
+pub(super) fn print_bytes(bytes: &[u8]) {
+    let _ = are_read(bytes);
 }
 
 /// Writes results, and tells whether there is still a reader.
 pub(super) fn is_read(text: &str) -> bool {
-    io::stdout().write_all(text.as_bytes()).is_ok()
+    are_read(text.as_bytes())
+}
+
+fn are_read(bytes: &[u8]) -> bool {
+    let mut stdout = io::stdout();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Ok(()) => true,
+        Err(error) => {
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                LOST.get_or_init(|| error);
+            }
+            false
+        }
+    }
+}
+
+/// Why results could not be written, such as a full disk.
+pub(super) fn lost() -> Option<&'static io::Error> {
+    LOST.get()
 }
 
 /// One document, indented, with a line feed at its end.

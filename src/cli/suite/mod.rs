@@ -20,8 +20,7 @@ mod untested;
 mod values;
 mod watch;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use admit_policy::LoadOptions;
 use clap::{Args, ValueEnum};
@@ -40,7 +39,7 @@ use super::releases::{self, Limited, ReleaseArgs};
 use super::render::coverage as drawing;
 use super::render::suites::{self, Report};
 use super::render::{self, Palette};
-use super::schema;
+use super::{schema, whole};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -261,7 +260,7 @@ impl TestArgs {
             (&self.coverage_lcov, drawing::lcov as fn(&_) -> String),
             (&self.coverage_html, drawing::html as fn(&_) -> String),
         ] {
-            file.as_deref().map_or(Ok(()), |file| write(file, &draw(&report)))?;
+            file.as_deref().map_or(Ok(()), |file| whole::write(file, &draw(&report)))?;
         }
         Ok(())
     }
@@ -271,8 +270,4 @@ fn compile(pattern: &str) -> Result<Regex, Fault> {
     let wrong = |reason: &dyn std::fmt::Display| Fault::usage(format!("--run `{pattern}`: {reason}"));
     Regex::new(pattern)
         .map_err(|error| error.syntax_error().map_or_else(|| wrong(&error), |error| wrong(error)))
-}
-
-fn write(file: &Path, text: &str) -> Result<(), Fault> {
-    fs::write(file, text).map_err(|error| Fault::usage(format!("cannot write `{}`: {error}", file.display())))
 }
