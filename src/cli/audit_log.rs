@@ -66,7 +66,8 @@ pub(super) fn policy(file: &Path) -> Result<AuditPolicy, Fault> {
     let wrong = |error: &dyn std::fmt::Display| {
         Fault::usage(format!("--audit-policy-file: `{}`: {error}", file.display()))
     };
-    let text = load::text(file)?;
+    let text = load::text(file)
+        .map_err(|fault| Fault { message: format!("--audit-policy-file: {fault}"), ..fault })?;
     let policy = AuditPolicy::parse(&text).map_err(|error| wrong(&error))?;
     for field in policy.unknown_fields() {
         process::warn(&format!("`{}`: `{field}` is no field of a policy, and says nothing", file.display()));

@@ -19,7 +19,10 @@ const ELSEWHERE: [(&str, &str); 13] = [
         "src/apiserver/authorization/escalation.rs",
         "what a role or a binding grants, upstream's policybased storage",
     ),
-    ("src/apiserver/http/audited/event.rs", "audit.k8s.io has an Event of its own, which is no built-in kind"),
+    (
+        "src/apiserver/http/audited/event.rs",
+        "audit.k8s.io has an Event of its own, which is no built-in kind",
+    ),
     ("src/apiserver/http/resource.rs", "a ComponentStatus is not stored, but found out"),
     ("src/apiserver/http/reviews.rs", "each review that is only asked is answered here"),
     ("src/apiserver/registry/from_files.rs", "the kinds that a folder of policies may hold"),

@@ -44,7 +44,7 @@ fn a_flag_whose_meaning_is_not_built_stops_with_its_name() {
         ("kube-apiserver", "--audit-webhook-mode=batch", "--audit-webhook-mode is a flag"),
         ("kube-apiserver", "--audit-log-format=legacy", "--audit-log-format=legacy is not built"),
         ("kube-apiserver", "--audit-log-maxage=-1", "--audit-log-maxage: `-1` is not a number of 0 or more"),
-        ("kube-apiserver", "--audit-policy-file=none.yaml", "--audit-policy-file: `none.yaml`: No such file"),
+        ("kube-apiserver", "--audit-policy-file=none.yaml", "--audit-policy-file: cannot read `none.yaml`"),
         ("kube-apiserver", "--feature-gates=A=true", "--feature-gates: unrecognized feature gate: A"),
         ("kube-apiserver", "--runtime-config=apps/v1beta1", "--runtime-config: apps/v1beta1 is not built"),
         ("kube-apiserver", "--feature-gates=SidecarContainers=true", "--etcd-servers must be specified"),
