@@ -4,7 +4,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use flate2::read::GzDecoder;
 use serde::Deserialize as _;
 use serde_json::Value;
 use thiserror::Error;
@@ -123,15 +122,8 @@ fn name_of(path: &Path) -> Option<String> {
     name.strip_suffix(".gz").unwrap_or(name).strip_suffix(".jsonl").map(str::to_owned)
 }
 
-fn unpacked(path: &Path) -> io::Result<String> {
-    if path.extension().is_some_and(|ending| ending == "gz") {
-        return io::read_to_string(GzDecoder::new(fs::File::open(path)?));
-    }
-    fs::read_to_string(path)
-}
-
 fn read_rows(path: &Path) -> Result<RowFile, CorpusError> {
-    let text = unpacked(path).map_err(|error| CorpusError::io(path, error))?;
+    let text = testing::recorded_text(path).map_err(|error| CorpusError::io(path, error))?;
     let rows = text
         .lines()
         .enumerate()

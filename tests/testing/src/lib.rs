@@ -8,6 +8,6 @@ mod shops;
 mod skipped;
 
 pub use ports::free_port;
-pub use recorded::{Corpus, FOREIGN, corpora, corpus};
+pub use recorded::{Corpus, FOREIGN, corpora, corpus, recorded_text};
 pub use shops::shops;
 pub use skipped::{Need, skip};

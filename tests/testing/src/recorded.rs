@@ -75,6 +75,17 @@ pub fn corpus(name: &str) -> io::Result<Option<PathBuf>> {
     unpacked(name).map(Some)
 }
 
+/// The text of a file of a corpus, which may be packed (`.gz`).
+///
+/// # Errors
+/// When it cannot be read.
+pub fn recorded_text(path: &Path) -> io::Result<String> {
+    if path.extension().is_some_and(|ending| ending == "gz") {
+        return io::read_to_string(GzDecoder::new(File::open(path)?));
+    }
+    fs::read_to_string(path)
+}
+
 const ENDING: &str = ".tar.gz";
 
 fn archives() -> PathBuf {
