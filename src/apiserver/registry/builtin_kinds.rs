@@ -14,6 +14,7 @@ use super::catalogue::CATALOGUE;
 use super::kinds;
 use super::mutations::{settle, typed};
 use super::reset_fields;
+use super::storage_version::empty_status;
 use super::update::{carry_over, count_generation};
 use crate::builtin::tables;
 use crate::call::Call;
@@ -237,7 +238,7 @@ fn written(call: &Call, mut new: Value, old: Option<Value>, strict: Vec<String>)
         }
         None => {
             if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) {
-                object::set_field(&mut new, "status", None);
+                object::set_field(&mut new, "status", empty_status(&call.info));
             }
             kinds::prepare_create(call, &mut new);
         }
