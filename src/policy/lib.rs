@@ -100,7 +100,7 @@ pub use self::read::path::Path;
 pub use self::request::access::{ANSWER_FIELDS, AccessAnswers};
 pub use self::request::review::{Arena, NoReview, Review};
 pub use self::set::builtins::{Builtins, Prepared, StrategicError};
-pub use self::set::catalogue::{Catalogue, Connection, FieldShape, FieldType, ServedKind, Shape};
+pub use self::set::catalogue::{Catalogue, Connection, FieldShape, FieldType, Presence, ServedKind, Shape};
 pub use self::set::known::KnownKinds;
 pub use self::vap::{
     Binding, ConditionsError, ExpressionError, FailurePolicy, MatchConditions, Missed, Mutated,

@@ -340,7 +340,7 @@ fn settled(documents: &[Value], suite: &Value, definitions: &[&Value]) -> Vec<(M
     let read = Suite::decode(suite).expect("a suite");
     let world = World::new(&set, seeds(&read.cases, suite));
     let trial = Trial::new(&documents[0], vec![Cases::World(&world)]);
-    let survey = Survey { trial: &trial, definitions, items: 3, tries: 1_500 };
+    let survey = Survey { trial: &trial, definitions, builtins: None, items: 3, tries: 1_500 };
     let mut solver = Program::installed().into_iter().next();
     let all = mutants(&documents[0]).expect("changes").into_iter();
     let survivors = all.filter(|mutant| trial.judge(mutant, &|| false).0 == Fate::Survived);
@@ -387,7 +387,7 @@ fn cases_are_looked_for_beside_all_that_there_are() {
     let (set, read) = (set(&documents), Suite::decode(&suite).expect("a suite"));
     let world = World::new(&set, seeds(&read.cases, &suite));
     let trial = Trial::new(&documents[0], vec![Cases::World(&world)]);
-    let survey = Survey { trial: &trial, definitions: &[], items: 3, tries: 600 };
+    let survey = Survey { trial: &trial, definitions: &[], builtins: None, items: 3, tries: 600 };
     let all = mutants(&documents[0]).expect("changes");
     let bound = all.iter().find(|mutant| mutant.becomes == "x.a <= 3").expect("one");
     let settled = survey.settle(bound, None, &|| false).expect("no solver to contradict");

@@ -73,7 +73,8 @@ fn judged(documents: &[Value], suite: &Value, field: &str) -> Vec<(Mutant, Fate,
     let seeds = read.cases.iter().zip(own).map(|(case, own)| (case, Seed::new(case, own, &Value::Null)));
     let world = World::new(&set, seeds);
     let trial = Trial::new(&documents[0], vec![Cases::World(&world)]);
-    let survey = Survey { trial: &trial, definitions: &[&documents[2]], items: 3, tries: 1_000 };
+    let survey =
+        Survey { trial: &trial, definitions: &[&documents[2]], builtins: None, items: 3, tries: 1_000 };
     let all = mutants(&documents[0]).expect("changes").into_iter();
     let all = all.filter(|mutant| mutant.field.ends_with(field));
     all.map(|mutant| {

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use admit_policy::schema::{Schema, SchemaType};
-use admit_policy::{Catalogue, FieldShape, FieldType, GroupVersionKind, PolicySet, ServedKind, Shape};
+use admit_policy::{
+    Catalogue, FieldShape, FieldType, GroupVersionKind, PolicySet, Presence, ServedKind, Shape,
+};
 use serde_json::Value;
 
 use crate::reads::EACH;
@@ -178,10 +180,13 @@ fn nested(of: &FieldType) -> usize {
         FieldType::Text
         | FieldType::OneOf(_)
         | FieldType::Int
+        | FieldType::Int32
         | FieldType::Float
         | FieldType::Bool
         | FieldType::Quantity
         | FieldType::IntOrText
+        | FieldType::Time
+        | FieldType::Bytes
         | FieldType::Other
         | FieldType::Shape(_) => 0,
     }
@@ -204,6 +209,9 @@ impl Collector {
                 of: self.of(property, depth.saturating_add(1)),
                 required: schema.checks.required.iter().any(|required| **required == **name),
                 may_be_absent: true,
+                presence: Presence::WhereSet,
+                is_certain: false,
+                is_closed: false,
                 keys: property.list_map_keys.iter().map(ToString::to_string).collect(),
                 absent: None,
             })

@@ -51,7 +51,7 @@ impl Values<'_> {
         let texts = || literals().filter(|value| value.is_string()).cloned();
         match guessed {
             FieldType::Bool => values.extend([json!(true), json!(false)]),
-            FieldType::Int => {
+            FieldType::Int | FieldType::Int32 => {
                 let near = |value: i64| [value, value.saturating_add(1), value.saturating_sub(1)];
                 values.extend(literals().filter_map(Value::as_i64).flat_map(near).map(Value::from));
                 values.extend([0, 1, 2, 65_536].map(Value::from));
@@ -82,7 +82,7 @@ impl Values<'_> {
                 values.push(json!({"x": "x"}));
             }
             FieldType::Shape(_) => values.push(json!({})),
-            FieldType::Other => {
+            FieldType::Time | FieldType::Bytes | FieldType::Other => {
                 values.extend([json!({}), json!(true), json!("x"), json!(1)]);
             }
         }
@@ -115,11 +115,11 @@ pub(super) fn sample(of: &FieldType) -> Value {
     match of {
         FieldType::Text | FieldType::IntOrText | FieldType::Quantity => json!("x"),
         FieldType::OneOf(members) => json!(members.first()),
-        FieldType::Int | FieldType::Float => json!(1),
+        FieldType::Int | FieldType::Int32 | FieldType::Float => json!(1),
         FieldType::Bool => json!(true),
         FieldType::List(of) => json!([sample(of)]),
         FieldType::Map(_) | FieldType::Shape(_) => json!({}),
-        FieldType::Other => Value::Null,
+        FieldType::Time | FieldType::Bytes | FieldType::Other => Value::Null,
     }
 }
 
@@ -135,7 +135,7 @@ pub(super) fn complete(kind: Kind<'_>, path: &Path, object: &mut Value) {
             }
             let sample = match &field.of {
                 FieldType::List(_) => json!([]),
-                FieldType::Other => continue,
+                FieldType::Time | FieldType::Bytes | FieldType::Other => continue,
                 of => sample(of),
             };
             own.set(object, sample);

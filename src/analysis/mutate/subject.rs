@@ -1,9 +1,10 @@
 //! What a question about a change is about: the rule that is changed and no other, and the kinds of its objects.
 
-use serde_json::{Value, json};
+use admit_policy::Builtins;
+use serde_json::Value;
 
 use super::mutant::Mutant;
-use crate::prove::Subject;
+use crate::prove::{Kinds, KindsError, SideError, Subject};
 
 /// The document with the rule that is changed and no other; none where it is no rule of its own.
 pub(super) fn alone(document: &Value, mutant: &Mutant) -> Option<Value> {
@@ -52,53 +53,30 @@ pub(super) fn subjects(
     document: &Value,
     mutant: &Mutant,
     definitions: &[&Value],
-) -> Result<Vec<Subject>, String> {
-    let told = |error: crate::prove::SideError| error.to_string();
+    builtins: Option<&'static dyn Builtins>,
+) -> Result<Vec<Subject>, NoSubjects> {
     if text(document, "/kind") == "CustomResourceDefinition" {
         let version = mutant.pointer.split('/').nth(3).unwrap_or_default();
         let name = text(document, &format!("/spec/versions/{version}/name"));
-        return Ok(vec![Subject::new(document, Some(name)).map_err(told)?]);
+        return Ok(vec![Subject::new(document, Some(name))?]);
     }
-    let rules = document.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
-    let mut found = Vec::new();
-    for rule in rules.into_iter().flatten() {
-        for (group, resource) in pairs(rule) {
-            let plural = resource.split('/').next().unwrap_or_default();
-            let is_it = |definition: &&&Value| {
-                text(definition, "/spec/group") == group && text(definition, "/spec/names/plural") == plural
-            };
-            let Some(definition) = definitions.iter().find(is_it) else {
-                let group = if group.is_empty() { String::new() } else { format!(".{group}") };
-                return Err(format!(
-                    "no definition of {plural}{group}: --definitions names files that have it"
-                ));
-            };
-            let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-            let served =
-                versions.into_iter().flatten().filter(|version| version.get("served") == Some(&json!(true)));
-            for version in served.filter_map(|version| version.get("name").and_then(Value::as_str)) {
-                found.push(Subject::new(definition, Some(version)).map_err(told)?);
-            }
-        }
+    let kinds = Kinds::of(document, definitions, builtins)?;
+    match kinds.unknown.into_iter().next() {
+        Some(unknown) => Err(NoSubjects::Unknown(unknown)),
+        None if kinds.subjects.is_empty() => Err(NoSubjects::None),
+        None => Ok(kinds.subjects),
     }
-    if found.is_empty() { Err("the policy matches no kind".to_owned()) } else { Ok(found) }
 }
 
-/// Group and resource of everything that a rule names, each once.
-fn pairs(rule: &Value) -> Vec<(&str, &str)> {
-    let list = |name: &str| {
-        let items = rule.get(name).and_then(Value::as_array);
-        items.into_iter().flatten().filter_map(Value::as_str)
-    };
-    let mut pairs: Vec<(&str, &str)> = Vec::new();
-    for group in list("apiGroups") {
-        for resource in list("resources") {
-            let plural = resource.split('/').next().unwrap_or_default();
-            if !pairs.iter().any(|(known, other)| *known == group && other.split('/').next() == Some(plural))
-            {
-                pairs.push((group, resource));
-            }
-        }
-    }
-    pairs
+/// Why it is not known which objects a rule is about.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoSubjects {
+    #[error(transparent)]
+    Side(#[from] SideError),
+    #[error(transparent)]
+    Kinds(#[from] KindsError),
+    #[error("no definition of {0}: --definitions names files that have it")]
+    Unknown(String),
+    #[error("the policy matches no kind")]
+    None,
 }

@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 use admit_policy::PolicySet;
 use serde_json::{Map, Value, json};
 
+use admit_policy::Builtins;
+
 use super::case::Seed;
 use super::mutant::{Effect, Mutant};
 use super::pair::{Errors, Killing, Pair};
@@ -25,6 +27,8 @@ pub struct Survey<'a> {
     pub trial: &'a Trial<'a>,
     /// The definitions of the kinds that policies are about.
     pub definitions: &'a [&'a Value],
+    /// The kinds that need no definition.
+    pub builtins: Option<&'static dyn Builtins>,
     /// Items of lists that are thought of, where no fewer are declared.
     pub items: usize,
     /// Cases beside those that there are that are tried for one change, before a solver is asked.
@@ -86,7 +90,7 @@ impl Survey<'_> {
     /// let all = mutants(&documents[0].value).unwrap();
     /// assert_eq!(all[0].becomes, "true");
     /// assert_eq!(trial.judge(&all[0], &|| false).0, Fate::Survived);
-    /// let survey = Survey { trial: &trial, definitions: &[], items: 3, tries: 100 };
+    /// let survey = Survey { trial: &trial, definitions: &[], builtins: None, items: 3, tries: 100 };
     /// let Ok(Settled::Killable(killing)) = survey.settle(&all[0], None, &|| false) else { panic!() };
     /// assert_eq!(killing.case["object"]["metadata"]["name"], "a");
     /// assert_eq!(killing.case["expect"], json!({"outcome": "deny", "message": "not a", "field": "spec.validations[0]"}));
@@ -188,9 +192,9 @@ impl Survey<'_> {
         mut solver: Option<&mut dyn Solver>,
         over: &dyn Fn() -> bool,
     ) -> Result<Proved, Unconfirmed> {
-        let subjects = match subjects(self.trial.document, mutant, self.definitions) {
+        let subjects = match subjects(self.trial.document, mutant, self.definitions, self.builtins) {
             Ok(subjects) => subjects,
-            Err(why) => return Ok(Proved::Known(Settled::Undecided(vec![why]))),
+            Err(why) => return Ok(Proved::Known(Settled::Undecided(vec![why.to_string()]))),
         };
         let mut open = Vec::new();
         for subject in &subjects {

@@ -9,7 +9,8 @@ use super::document::{Form, NodeId, World};
 use super::placed::Objects;
 use super::roots::{root, same_identity};
 use super::rules;
-use super::side::{Side, Subject};
+use super::side::Side;
+use super::subject::Subject;
 use super::term::Term;
 use super::view::View;
 

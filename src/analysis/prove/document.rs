@@ -112,6 +112,8 @@ pub(super) struct World<'s> {
     pub(super) tells_defaults: bool,
     /// Under which condition a node that is made of others is of another type than its schema's.
     pub(super) mismatches: BTreeMap<NodeId, Term>,
+    /// Whether entries of maps are thought of with names alone that most maps allow.
+    pub(super) has_usual_keys: bool,
     /// A property of a node that is that of another object.
     pub(super) replaced: Option<(NodeId, &'static str, NodeId)>,
 }
@@ -133,6 +135,7 @@ impl<'s> World<'s> {
             cut_texts: BTreeSet::new(),
             tells_defaults: false,
             mismatches: BTreeMap::new(),
+            has_usual_keys: false,
             replaced: None,
         }
     }

@@ -4,8 +4,12 @@ use admit_policy::schema::{ListType, Schema};
 
 use super::demands::Demand;
 use super::document::{Form, MOST_ITEMS, NodeId, World};
+use super::regular;
 use super::term::{Sort, Term};
 use super::{Undecided, undecided};
+
+/// Names that labels, data and resources may have.
+const USUAL_KEY: &str = "^[a-zA-Z0-9]([-._a-zA-Z0-9]*[a-zA-Z0-9])?$";
 
 impl<'s> World<'s> {
     /// How many items are written out: as many as may be there, but for a bound that is asked for.
@@ -73,6 +77,12 @@ impl<'s> World<'s> {
             let is_there = self.terms.lt(at, length);
             let key = self.terms.variable(Sort::Text);
             let above = self.terms.and(&[here, is_there]);
+            if self.has_usual_keys
+                && let Ok(usual) = regular::language(USUAL_KEY)
+            {
+                let is_usual = self.terms.in_language(key, &usual);
+                self.assume(above, is_usual);
+            }
             for (other, _) in &entries {
                 let same = self.terms.eq(*other, key);
                 let different = self.terms.not(same);

@@ -27,17 +27,20 @@
 //! | `networks`, `parser`, `parsing` | addresses, networks and URLs that texts are taken apart into |
 //! | `derived`, `found` | texts made of texts, and what is found in them |
 //! | `guess`, `guesses` | what is not followed, taken for anything |
-//! | `whole` | what every object has, whatever its schema |
+//! | `whole`, `builtin` | what every object has, whatever its schema; kinds without one |
+//! | `subject`, `subjects` | the kind that is asked about, which objects are some of it, and the kinds that a policy is about |
 //! | `side` | the rules that are compared, and what the engine says of an object |
 //! | `view` | how documents are seen |
 //! | `rules`, `placed` | what rules say, as terms |
 //! | `model` | answers of solvers, and the objects that they mean |
-//! | `shrink`, `search` | smaller objects, and objects without a solver |
+//! | `shrink`, `search`, `mended` | smaller objects, objects without a solver, and objects that a server takes |
 //! | `agree` | whether terms say of an object what the engine says |
+//! | `question` | what may be claimed |
 //! | `query`, `script` | the questions, one after another |
 //! | `changes`, `refusals`, `many`, `upgrade`, `written` | what the next version of a definition refuses anew |
 
 mod agree;
+mod builtin;
 mod calls;
 mod changes;
 mod demands;
@@ -56,6 +59,7 @@ mod literal;
 mod made;
 mod many;
 mod measures;
+mod mended;
 mod model;
 mod named;
 mod needed;
@@ -65,6 +69,7 @@ mod parser;
 mod parsing;
 mod placed;
 mod query;
+mod question;
 mod reader;
 mod reading;
 mod readings;
@@ -77,6 +82,8 @@ mod script;
 mod search;
 mod shrink;
 mod side;
+mod subject;
+mod subjects;
 mod term;
 mod texts;
 mod upgrade;
@@ -89,9 +96,12 @@ use admit_cel::Span;
 use serde_json::Value as Json;
 
 pub use agree::agreement;
-pub use query::{Inquiry, Question};
+pub use query::Inquiry;
+pub use question::Question;
 pub use refusals::{Break, Report};
-pub use side::{Side, SideError, Subject};
+pub use side::Side;
+pub use subject::{SideError, Subject};
+pub use subjects::{Kinds, KindsError};
 pub use upgrade::Upgrade;
 pub use written::Step;
 

@@ -2,74 +2,25 @@
 
 use std::sync::Arc;
 
+use serde_json::Value as Json;
+
+use super::builtin::Sureness;
 use super::document::{NodeId, World};
 use super::model::{self, Model, Sat};
 use super::placed::Objects;
+use super::question::Question;
 use super::roots::{DEPTH, has_alternatives, root, same_identity};
-use super::rules::{self, Ruling};
+use super::rules;
 use super::script::{script, variants};
 use super::search;
 use super::shrink::shrunk;
-use super::side::{Rules, Side, Subject};
+use super::side::{Rules, Side};
+use super::subject::Subject;
 use super::term::Term;
 use super::upgrade::Upgrade;
 use super::view::View;
 use super::written::Step;
 use super::{Counterexample, Said, Solver, SolverError, Unconfirmed, Undecided, Verdict, undecided};
-use serde_json::Value as Json;
-
-/// What is claimed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Question {
-    /// The right side refuses what the left one refuses, and nothing else.
-    Equivalent,
-    /// What the left side lets through, the right one does.
-    Implies,
-    /// The left side refuses nothing.
-    NeverDenies,
-    /// The left side refuses everything.
-    AlwaysDenies,
-    /// No expression of the left side fails.
-    NoErrors,
-}
-
-impl Question {
-    /// Whether two sides are compared.
-    #[must_use]
-    pub const fn compares(self) -> bool {
-        matches!(self, Self::Equivalent | Self::Implies)
-    }
-
-    /// Whether what was said breaks the claim.
-    fn is_broken(self, said: &[Said]) -> bool {
-        let denied = |at: usize| said.get(at).is_some_and(|said| said.denied);
-        match self {
-            Self::Equivalent => denied(0) != denied(1),
-            Self::Implies => !denied(0) && denied(1),
-            Self::NeverDenies => denied(0),
-            Self::AlwaysDenies => !denied(0),
-            Self::NoErrors => said.first().is_some_and(|said| said.failed),
-        }
-    }
-
-    fn broken(self, world: &mut World<'_>, left: Ruling, right: Option<Ruling>) -> Term {
-        let terms = &mut world.terms;
-        let right = right.unwrap_or(left);
-        match self {
-            Self::Equivalent => {
-                let same = terms.eq(left.denied, right.denied);
-                terms.not(same)
-            }
-            Self::Implies => {
-                let admitted = terms.not(left.denied);
-                terms.and(&[admitted, right.denied])
-            }
-            Self::NeverDenies => left.denied,
-            Self::AlwaysDenies => terms.not(left.denied),
-            Self::NoErrors => left.failed,
-        }
-    }
-}
 
 /// A claim, and what it is about.
 #[derive(Debug)]
@@ -106,7 +57,7 @@ impl<'a> Inquiry<'a> {
     /// When the engine does not confirm what the solver found.
     pub fn decide(
         &self,
-        solver: Option<&mut dyn Solver>,
+        solver: Option<&mut (dyn Solver + '_)>,
         over: &dyn Fn() -> bool,
     ) -> Result<Verdict, Unconfirmed> {
         if let Some((at, side)) = self.other_schema() {
@@ -130,17 +81,7 @@ impl<'a> Inquiry<'a> {
         let mut solver = solver;
         let (mut up_to, mut open) = (None, Vec::new());
         for update in self.operations(that.as_ref()) {
-            let mut prepared = match self.prepare(update, that.as_ref()) {
-                Ok(prepared) => prepared,
-                Err(undecided) => {
-                    open.extend(undecided);
-                    continue;
-                }
-            };
-            let verdict = match solver.as_deref_mut() {
-                Some(solver) => self.ask(&mut prepared, that.as_ref(), solver, over)?,
-                None => self.search(&prepared, that.as_ref(), over),
-            };
+            let verdict = self.of_operation(update, that.as_ref(), solver.as_deref_mut(), over)?;
             match verdict {
                 Verdict::Holds { up_to: bound } => up_to = up_to.or(bound),
                 Verdict::Refuted(_) => return Ok(verdict),
@@ -158,10 +99,37 @@ impl<'a> Inquiry<'a> {
         Ok(if open.is_empty() { Verdict::Holds { up_to } } else { Verdict::Undecided(open) })
     }
 
+    /// What is known of the creations, or of the updates.
+    fn of_operation(
+        &self,
+        update: bool,
+        that: Option<&Side>,
+        mut solver: Option<&mut (dyn Solver + '_)>,
+        over: &dyn Fn() -> bool,
+    ) -> Result<Verdict, Unconfirmed> {
+        // Where more is demanded of objects than their schema says, one is looked for first among those that likely are some: that
+        // there is none proves nothing.
+        if self.subject.likely.is_some()
+            && let Ok(mut prepared) = self.prepare(Sureness::Likely, update, that)
+        {
+            let found = self.ask(&mut prepared, that, solver.as_deref_mut(), over)?;
+            if let Verdict::Refuted(_) = found {
+                return Ok(found);
+            }
+        }
+        match self.prepare(Sureness::Certain, update, that) {
+            Ok(mut prepared) => self.ask(&mut prepared, that, solver, over),
+            Err(undecided) => Ok(Verdict::Undecided(undecided)),
+        }
+    }
+
     /// A side whose schema is not that of the objects.
     fn other_schema(&self) -> Option<(usize, &'a Side)> {
         let mut compared = std::iter::once(self.left).chain(self.right).enumerate();
-        compared.find(|(_, side)| !self.subject.has_schema_of(side))
+        compared.find(|(_, side)| match &side.rules {
+            Rules::Definition(rules) => !self.subject.has_schema(&rules.schema),
+            Rules::Policy(_) => false,
+        })
     }
 
     /// Of definitions whose schemas differ, too: what can be created. None where rules look at what was there before.
@@ -217,13 +185,21 @@ impl<'a> Inquiry<'a> {
         rules::view(&self.left.rules)
     }
 
-    fn prepare(&self, update: bool, that: Option<&Side>) -> Result<Prepared<'a>, Vec<Undecided>> {
+    fn prepare(
+        &self,
+        sureness: Sureness,
+        update: bool,
+        that: Option<&Side>,
+    ) -> Result<Prepared<'a>, Vec<Undecided>> {
+        let schema = match (self.view(), sureness, &self.subject.likely) {
+            (View::Typed, ..) => &self.subject.typed,
+            (View::Plain, Sureness::Likely, Some(likely)) => likely,
+            (View::Plain, ..) => &self.subject.plain,
+        };
         let mut world = World::new(self.items, self.view());
         world.guesses.are_allowed = true;
-        let schema = match self.view() {
-            View::Typed => &self.subject.typed,
-            View::Plain => &self.subject.plain,
-        };
+        world.relaxed.extend(self.subject.demands_more());
+        world.has_usual_keys = sureness == Sureness::Likely;
         let one = |undecided| vec![undecided];
         let new = root(&mut world, schema).map_err(one)?;
         let old = if update { Some(root(&mut world, schema).map_err(one)?) } else { None };
@@ -248,8 +224,11 @@ impl<'a> Inquiry<'a> {
             broken = world.terms.and(&[broken, holds]);
         }
         let are_cut = world.is_bounded;
-        for id in std::iter::once(new).chain(old) {
-            world.complete(id, DEPTH).map_err(one)?;
+        // Where more is demanded than schemas say, what they demand is no object yet: it is completed in another way.
+        if self.subject.demands_more().is_none() {
+            for id in std::iter::once(new).chain(old) {
+                world.complete(id, DEPTH).map_err(one)?;
+            }
         }
         // No rule looked at the lists and maps that only complete an object: with fewer items in them it is one too, and the rules
         // say the same. Alternatives could ask for many items of one where something else is so.
@@ -264,9 +243,10 @@ impl<'a> Inquiry<'a> {
         &self,
         prepared: &mut Prepared<'_>,
         that: Option<&Side>,
-        solver: &mut dyn Solver,
+        solver: Option<&mut (dyn Solver + '_)>,
         over: &dyn Fn() -> bool,
     ) -> Result<Verdict, Unconfirmed> {
+        let Some(solver) = solver else { return Ok(self.search(prepared, that, over)) };
         let holds = |world: &World<'_>| Verdict::Holds { up_to: world.is_bounded.then_some(world.items) };
         if prepared.world.terms.known_bool(prepared.broken) == Some(false) {
             return Ok(holds(&prepared.world));
@@ -303,15 +283,13 @@ impl<'a> Inquiry<'a> {
             if last.is_some() && over() {
                 break;
             }
-            let request = Self::request(prepared, &model);
-            if let Some(found) = request.as_ref().and_then(|request| self.confirmed(request, that)) {
-                return Ok(Verdict::Refuted(Box::new(shrunk(
-                    found,
-                    |request| self.confirmed(request, that),
-                    over,
-                ))));
+            for request in self.requests(prepared, &model) {
+                if let Some(found) = self.confirmed(&request, that) {
+                    let confirmed = |request: &(Json, Option<Json>)| self.confirmed(request, that);
+                    return Ok(Verdict::Refuted(Box::new(shrunk(found, confirmed, over))));
+                }
+                last = last.or(Some(request));
             }
-            last = last.or(request);
         }
         let not_followed: Vec<Undecided> =
             world.guesses.made.iter().chain(&world.readings.notes).cloned().collect();
@@ -369,8 +347,8 @@ impl<'a> Inquiry<'a> {
             }
             tried = tried.saturating_add(1);
             let model = prepared.world.respelled(&model);
-            let found = Self::request(prepared, &model).and_then(|request| self.confirmed(&request, that));
-            if let Some(found) = found {
+            let mut requests = self.requests(prepared, &model).into_iter();
+            if let Some(found) = requests.find_map(|request| self.confirmed(&request, that)) {
                 let confirmed = |request: &(Json, Option<Json>)| self.confirmed(request, that);
                 return Ok(Verdict::Refuted(Box::new(shrunk(found, confirmed, over))));
             }
@@ -378,28 +356,37 @@ impl<'a> Inquiry<'a> {
         Err(tried)
     }
 
-    fn request(prepared: &Prepared<'_>, model: &Model) -> Option<(Json, Option<Json>)> {
+    /// What a model means: with what else is demanded of objects, and without.
+    fn requests(&self, prepared: &Prepared<'_>, model: &Model) -> Vec<(Json, Option<Json>)> {
         let object = |id: NodeId| prepared.world.object(id, model).ok();
-        let new = object(prepared.objects.new)?;
-        match prepared.objects.old {
-            Some(old) => Some((new, Some(object(old)?))),
-            None => Some((new, None)),
-        }
+        let (new, old) = (object(prepared.objects.new), prepared.objects.old.map(object));
+        let (Some(new), None | Some(Some(_))) = (new, &old) else { return Vec::new() };
+        let old = old.flatten();
+        let mut found: Vec<(Json, Option<Json>)> = match &old {
+            None => self.subject.completed(&new).into_iter().map(|new| (new, None)).collect(),
+            Some(old) => {
+                let old = self.subject.completed(old).into_iter().map(Some);
+                self.subject.completed(&new).into_iter().zip(old).collect()
+            }
+        };
+        found.push((new, old));
+        found
     }
 
     /// The request as a server reads it, if it is one and breaks the claim.
     fn confirmed(&self, request: &(Json, Option<Json>), that: Option<&Side>) -> Option<Counterexample> {
-        let object = self.subject.settled(&request.0)?;
-        let old_object = match &request.1 {
-            Some(old) => Some(self.subject.settled(old)?),
-            None => None,
-        };
+        let (object, old_object) = self.subject.read(&request.0, request.1.as_ref())?;
         let said = |side: &Side| side.said(self.subject, &object, old_object.as_ref());
         if that.is_some_and(|that| said(that).denied) {
             return None;
         }
         let said: Vec<Said> = std::iter::once(self.left).chain(self.right).map(said).collect();
-        self.question.is_broken(&said).then_some(Counterexample { object, old_object, said })
+        if !self.question.is_broken(&said) {
+            return None;
+        }
+        let (object, old_object) =
+            if self.subject.shows_defaults() { (object, old_object) } else { request.clone() };
+        Some(Counterexample { object, old_object, said })
     }
 }
 

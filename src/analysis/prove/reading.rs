@@ -197,7 +197,8 @@ impl World<'_> {
         };
         let is_within = |outer: &str| inclusion::is_within(&pattern, outer) == Some(true);
         let certain = match reading.reader {
-            Reader::Quantity => r"^[+-]?[0-9]+(\.[0-9]*)?([numkMGTPE]|[KMGTPE]i)?$",
+            // Exponents of few digits: what is longer may be too long.
+            Reader::Quantity => r"^[+-]?[0-9]+(\.[0-9]*)?([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?$",
             // Few digits, and few of them: what is longer may be too long.
             Reader::Span => r"^[+-]?([0-9]{1,5}(ns|us|ms|s|m|h)){1,20}$",
             _ => return,

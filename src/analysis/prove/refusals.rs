@@ -13,7 +13,7 @@ use super::needed::Needed;
 use super::placed::{Asked, Before, Objects};
 use super::roots::{DEPTH, root};
 use super::shrink::Request;
-use super::side::kind_of;
+use super::subject::kind_of;
 use super::term::{Sort, Term};
 use super::whole::whole;
 use super::written::{Step, Trial};

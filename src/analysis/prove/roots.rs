@@ -1,6 +1,7 @@
 //! Whole objects, and what an old and a new one have in common.
 
-use admit_policy::schema::Schema;
+use admit_policy::schema::{Checks, Schema};
+use serde_json::Value;
 
 use super::Undecided;
 use super::document::{NodeId, World};
@@ -37,6 +38,15 @@ pub(super) fn has_alternatives(schema: &Schema) -> bool {
     let lists = [&checks.all_of, &checks.any_of, &checks.one_of];
     let below = schema.properties.values().chain(schema.items.as_deref()).chain(schema.additional_schema());
     lists.iter().any(|list| !list.is_empty())
-        || checks.not.is_some()
+        || checks.not.as_deref().is_some_and(|but| !is_scalar(but))
         || below.into_iter().any(has_alternatives)
+}
+
+/// Whether a schema names values that have no items, and says nothing else.
+fn is_scalar(schema: &Schema) -> bool {
+    let enumeration = schema.checks.enumeration.clone();
+    let is_one = |member: &Value| !member.is_array() && !member.is_object();
+    let are_scalars = enumeration.iter().next().is_some() && enumeration.iter().all(is_one);
+    let only = Checks { enumeration, ..Checks::default() };
+    are_scalars && *schema == Schema { checks: only.into(), ..Schema::default() }
 }

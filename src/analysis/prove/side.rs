@@ -1,41 +1,22 @@
 //! The rules that are compared: those of a version of a definition, or those of a policy for one kind; and what the engine
 //! says of a request.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use admit_cel::syntax::Ast;
 use admit_cel::{Checked, Env, Mode, Type, Version};
+use admit_policy::crd::CompiledCrd;
 use admit_policy::crd::rules::{Limits, Recorder, RuleTree, Subject as RuleSubject};
-use admit_policy::crd::{CompiledCrd, Definition, Scope, ValidateOptions};
 use admit_policy::manifest::Document;
-use admit_policy::schema::{Malformed, Pattern, Schema};
+use admit_policy::schema::Schema;
 use admit_policy::{
-    ExpressionId, GroupVersionKind, Keep, LoadOptions, Object, Operation, Origin, Path, PolicySet, Recording,
-    Request, Skipped, UserInfo, Verdict, with_system_fields,
+    ExpressionId, Keep, LoadOptions, Operation, Origin, Path, PolicySet, Recording, Skipped, Verdict,
+    with_system_fields,
 };
 use serde_json::{Value, json};
 
 use super::Said;
-use super::whole::{NAME, whole};
-
-/// Why documents cannot be asked about.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{0}")]
-pub struct SideError(pub String);
-
-/// The kind whose objects are asked about.
-#[derive(Debug)]
-pub struct Subject {
-    /// Its definition without any rules: what it refuses is no object.
-    bare: CompiledCrd,
-    pub(super) version: String,
-    pub(super) kind: GroupVersionKind,
-    plural: String,
-    is_namespaced: bool,
-    /// Of whole objects, as rules of a definition see them, and as policies do.
-    pub(super) typed: Schema,
-    pub(super) plain: Schema,
-}
+use super::subject::{SideError, Subject, compiled};
 
 /// One of the rulings that are compared.
 #[derive(Debug)]
@@ -87,106 +68,6 @@ impl Clause {
     }
 }
 
-impl Subject {
-    /// The objects of a version of a definition; without a name, of the stored one.
-    ///
-    /// # Errors
-    /// When the definition is none that a server takes, or has no such version.
-    pub fn new(definition: &Value, version: Option<&str>) -> Result<Self, SideError> {
-        let bare = compiled(&without_rules(definition))?;
-        let found = match version {
-            Some(name) => bare.definition().version(name),
-            None => bare.definition().versions.iter().find(|version| version.storage),
-        };
-        let found = found.ok_or_else(|| SideError("the definition has no such version".to_owned()))?;
-        let (version, schema) = (found.name.clone(), found.schema.as_deref().cloned().unwrap_or_default());
-        let definition = bare.definition();
-        let (kind, is_namespaced) = kind_of(definition, &version);
-        let plural = definition.names.plural.clone();
-        let typed = whole(&schema, &kind, is_namespaced, false);
-        let plain = whole(&schema, &kind, is_namespaced, true);
-        Ok(Self { bare, version, kind, plural, is_namespaced, typed, plain })
-    }
-
-    /// The kind and its version.
-    #[must_use]
-    pub const fn kind(&self) -> &GroupVersionKind {
-        &self.kind
-    }
-
-    /// The object as the server reads it; none where it refuses it whatever rules say.
-    #[must_use]
-    pub fn settled(&self, object: &Value) -> Option<Value> {
-        let version = self.bare.version(&self.version)?;
-        let mut object = object.clone();
-        version.read(&mut object, Malformed::Refuse, None).ok()?;
-        let named = object.pointer("/metadata/name").and_then(Value::as_str).is_some_and(is_name);
-        let namespaced = object.pointer("/metadata/namespace").and_then(Value::as_str).is_some();
-        let found = version.validate(&object, None, &ValidateOptions::default());
-        (named && namespaced == self.is_namespaced && found.errors.is_empty()).then_some(object)
-    }
-
-    fn request(&self, new: &Value, old: Option<&Value>) -> Request<'static> {
-        let text =
-            |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let resource = admit_policy::GroupVersionResource::new(
-            self.kind.group.as_str(),
-            self.kind.version.as_str(),
-            self.plural.as_str(),
-        );
-        Request {
-            uid: "00000000-0000-0000-0000-000000000000".to_owned(),
-            request_kind: self.kind.clone(),
-            request_resource: resource.clone(),
-            request_subresource: String::new(),
-            kind: self.kind.clone(),
-            resource,
-            subresource: String::new(),
-            name: text("/metadata/name"),
-            namespace: text("/metadata/namespace"),
-            operation: if old.is_some() { Operation::Update } else { Operation::Create },
-            user: UserInfo::default(),
-            object: Some(Object::from(new.clone())),
-            old_object: old.cloned().map(Object::from),
-            options: None,
-            dry_run: false,
-        }
-    }
-}
-
-/// The kind of a version, and whether its objects are in namespaces.
-pub(super) fn kind_of(definition: &Definition, version: &str) -> (GroupVersionKind, bool) {
-    let kind = GroupVersionKind::new(&*definition.group, version, &*definition.names.kind);
-    (kind, definition.scope == Scope::Namespaced)
-}
-
-pub(super) fn is_name(name: &str) -> bool {
-    /// Compiled once: every object that is tried has a name.
-    static PATTERN: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(NAME));
-    name.len() <= 253 && PATTERN.is_match(name)
-}
-
-pub(super) fn compiled(definition: &Value) -> Result<CompiledCrd, SideError> {
-    CompiledCrd::compile(definition).map_err(|errors| {
-        let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        SideError(told.join("; "))
-    })
-}
-
-/// A definition without rules.
-pub(super) fn without_rules(definition: &Value) -> Value {
-    match definition {
-        Value::Object(map) => Value::Object(
-            map.iter()
-                .filter(|(key, value)| *key != "x-kubernetes-validations" || !value.is_array())
-                .map(|(key, value)| (key.clone(), without_rules(value)))
-                .collect(),
-        ),
-        Value::Array(items) => Value::Array(items.iter().map(without_rules).collect()),
-        value => value.clone(),
-    }
-}
-
 impl Side {
     /// The rules of the subject's version in a definition.
     ///
@@ -219,7 +100,7 @@ impl Side {
             });
             return Self::policy(&policy, subject);
         }
-        let mut schema = without_schema_rules(&subject.typed_source());
+        let mut schema = subject.without_rules();
         schema.rules = vec![admit_policy::schema::Rule {
             rule: text.to_owned(),
             message: String::new(),
@@ -344,38 +225,6 @@ fn with_binding(policy: &Value, subject: &Subject) -> Result<PolicySet, SideErro
         let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
         SideError(told.join("; "))
     })
-}
-
-fn without_schema_rules(schema: &Schema) -> Schema {
-    let mut schema = schema.clone();
-    strip(&mut schema);
-    schema
-}
-
-fn strip(schema: &mut Schema) {
-    schema.rules.clear();
-    schema.properties.values_mut().for_each(strip);
-    schema.items.as_deref_mut().into_iter().for_each(strip);
-    if let Some(admit_policy::schema::AdditionalProperties::Schema(entry)) = &mut schema.additional_properties
-    {
-        strip(entry);
-    }
-}
-
-impl Subject {
-    /// The schema as written.
-    fn typed_source(&self) -> Schema {
-        let version = self.bare.definition().version(&self.version);
-        version.and_then(|version| version.schema.as_deref().cloned()).unwrap_or_default()
-    }
-
-    /// Whether a definition's schema is the subject's, but for rules.
-    pub(super) fn has_schema_of(&self, side: &Side) -> bool {
-        match &side.rules {
-            Rules::Definition(rules) => without_schema_rules(&rules.schema) == self.typed_source(),
-            Rules::Policy(_) => true,
-        }
-    }
 }
 
 impl DefinitionRules {

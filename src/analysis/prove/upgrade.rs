@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 
 use super::document::World;
 use super::refusals::{Question, Report, Seen};
-use super::side::{SideError, compiled};
+use super::subject::{SideError, compiled};
 use super::view::View;
 use super::written::{Step, Trial};
 use super::{Solver, undecided};

@@ -22,11 +22,6 @@ pub(super) fn whole(
 ) -> Schema {
     let mut schema = schema.clone();
     schema.schema_type = Some(SchemaType::Object);
-    let only = |value: &str| {
-        let enumeration = Enumeration::new(vec![value.into()]);
-        let checks = Checks { enumeration, ..Checks::default() };
-        Schema { schema_type: Some(SchemaType::String), checks: checks.into(), ..Schema::default() }
-    };
     let mut metadata = Schema { schema_type: Some(SchemaType::Object), ..Schema::default() };
     let mut name = text(Some(NAME), Some(253));
     let declared = schema.properties.get("metadata").and_then(|metadata| metadata.properties.get("name"));
@@ -56,13 +51,22 @@ pub(super) fn whole(
         metadata.properties.insert("finalizers".into(), finalizers);
     }
     schema.properties.insert("metadata".into(), metadata);
+    types(&mut schema, kind);
+    schema
+}
+
+/// Says of which kind whole objects are.
+pub(super) fn types(schema: &mut Schema, kind: &GroupVersionKind) {
     for (property, value) in [("apiVersion", kind.api_version()), ("kind", kind.kind.clone())] {
-        schema.properties.insert(property.into(), only(&value));
+        let enumeration = Enumeration::new(vec![value.into()]);
+        let checks = Checks { enumeration, ..Checks::default() };
+        let only =
+            Schema { schema_type: Some(SchemaType::String), checks: checks.into(), ..Schema::default() };
+        schema.properties.insert(property.into(), only);
     }
     for property in ["apiVersion", "kind", "metadata"] {
         if !schema.checks.required.iter().any(|known| **known == *property) {
             schema.checks.required.push(property.into());
         }
     }
-    schema
 }

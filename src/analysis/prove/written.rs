@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::changes::Change;
 use super::shrink::{Request, Shrinks, shrunk};
-use super::side::is_name;
+use super::subject::is_name;
 use super::view::is_open;
 use super::{Counterexample, Said};
 

@@ -14,6 +14,7 @@ use super::catalogue::CATALOGUE;
 use super::kinds;
 use super::mutations::{settle, typed};
 use super::reset_fields;
+use super::smallest::smallest;
 use super::storage_version::empty_status;
 use super::update::{carry_over, count_generation};
 use crate::builtin::tables;
@@ -165,6 +166,10 @@ impl Builtins for BuiltinKinds {
 
     fn catalogue(&self) -> Option<&Catalogue> {
         Some(&CATALOGUE)
+    }
+
+    fn smallest(&self, kind: &GroupVersionKind) -> Vec<Value> {
+        smallest(kind)
     }
 
     fn written(&self, new: &Value, old: Option<&Value>, subresource: &str) -> Option<Prepared> {

@@ -2,16 +2,20 @@
 
 use std::sync::LazyLock;
 
-use admit_policy::{Catalogue, Connection, FieldShape, FieldType, GroupVersionKind, ServedKind, Shape};
+use admit_policy::{
+    Catalogue, Connection, FieldShape, FieldType, GroupVersionKind, Presence, ServedKind, Shape,
+};
 
 use crate::builtin::{Field, ListType, TypeRef, tables};
 use crate::resources::{Asked, ResourceInfo, Scope, Subresource, builtin_rows};
 
 /// All built-in kinds that are stored.
 pub(super) static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
-    let shapes = tables().ids().map(|id| Shape {
-        name: tables().get(id).openapi_name(),
-        fields: tables().flat_fields(id).into_iter().map(field).collect(),
+    let shapes = tables().ids().map(|id| {
+        let name = tables().get(id).openapi_name();
+        let certain = certain(&name);
+        let fields = tables().flat_fields(id).into_iter().map(|one| field(one, &certain)).collect();
+        Shape { name, fields }
     });
     let mut shapes: Vec<Shape> = shapes.collect();
     let rows = builtin_rows();
@@ -49,6 +53,9 @@ fn connection(row: &ResourceInfo, subresource: Subresource, shapes: &mut Vec<Sha
             },
             required: false,
             may_be_absent: false,
+            presence: Presence::WhereSet,
+            is_certain: false,
+            is_closed: false,
             keys: Vec::new(),
             absent: None,
         });
@@ -60,17 +67,62 @@ fn connection(row: &ResourceInfo, subresource: Subresource, shapes: &mut Vec<Sha
     Some(Connection { subresource: subresource.name().to_owned(), kind, shape })
 }
 
-fn field(field: &Field) -> FieldShape {
+/// Marks the fields that hold a member of their enumeration.
+const CLOSED: char = '=';
+
+/// The fields that no object of a type lacks.
+fn certain(name: &str) -> Vec<&'static str> {
+    const TYPES: &str = include_str!("certain.txt");
+    let mut lines = TYPES.lines().map(|line| line.split(' '));
+    let line = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words));
+    line.into_iter().flatten().collect()
+}
+
+fn field(field: &Field, certain: &[&str]) -> FieldShape {
     FieldShape {
         name: field.name.to_owned(),
         of: of(&field.kind),
         required: field.required,
         may_be_absent: matches!(field.kind, TypeRef::Pointer(_)),
+        presence: presence(field),
+        is_certain: certain.iter().any(|one| one.trim_end_matches(CLOSED) == field.name),
+        is_closed: certain.iter().any(|one| one.strip_suffix(CLOSED) == Some(field.name)),
         keys: match &field.list {
             Some(ListType::Map(keys)) => keys.iter().map(|key| (*key).to_owned()).collect(),
             Some(ListType::Atomic | ListType::Set) | None => Vec::new(),
         },
         absent: field.absent.and_then(|text| serde_json::from_str(text).ok()),
+    }
+}
+
+/// As Go's encoder writes what was read.
+fn presence(field: &Field) -> Presence {
+    let is_left_out = !field.always_written;
+    match &field.kind {
+        TypeRef::Message(_) | TypeRef::IntOrString if !field.omit_zero => Presence::Always,
+        TypeRef::Time | TypeRef::MicroTime if !field.omit_zero => Presence::MaybeNull,
+        TypeRef::Pointer(_)
+        | TypeRef::Raw(_)
+        | TypeRef::SchemaOrArray(_)
+        | TypeRef::SchemaOrBool(_)
+        | TypeRef::SchemaOrStrings(_)
+        // What is left out becomes 0 when the object is stored.
+        | TypeRef::Quantity
+            if is_left_out =>
+        {
+            Presence::WhereSet
+        }
+        _ if is_left_out => Presence::WhereNotZero,
+        TypeRef::String
+        | TypeRef::Enum(_)
+        | TypeRef::Int32
+        | TypeRef::Int64
+        | TypeRef::Float64
+        | TypeRef::Bool
+        | TypeRef::Quantity
+        | TypeRef::IntOrString
+        | TypeRef::Message(_) => Presence::Always,
+        _ => Presence::MaybeNull,
     }
 }
 
@@ -81,15 +133,15 @@ fn of(kind: &TypeRef) -> FieldType {
         TypeRef::Enum(id) => FieldType::OneOf(
             tables().enumeration(*id).values.iter().map(|value| (*value).to_owned()).collect(),
         ),
-        TypeRef::Int32 | TypeRef::Int64 => FieldType::Int,
+        TypeRef::Int32 => FieldType::Int32,
+        TypeRef::Int64 => FieldType::Int,
         TypeRef::Float64 => FieldType::Float,
         TypeRef::Bool => FieldType::Bool,
         TypeRef::Quantity => FieldType::Quantity,
         TypeRef::IntOrString => FieldType::IntOrText,
-        TypeRef::Bytes
-        | TypeRef::Time
-        | TypeRef::MicroTime
-        | TypeRef::Raw(_)
+        TypeRef::Bytes => FieldType::Bytes,
+        TypeRef::Time | TypeRef::MicroTime => FieldType::Time,
+        TypeRef::Raw(_)
         | TypeRef::SchemaOrArray(_)
         | TypeRef::SchemaOrBool(_)
         | TypeRef::SchemaOrStrings(_) => FieldType::Other,

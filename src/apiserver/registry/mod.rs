@@ -31,6 +31,7 @@ mod policy_statuses;
 mod quotas;
 mod reset_fields;
 pub(crate) mod selector;
+mod smallest;
 mod storage_version;
 mod stored_text;
 mod token_requests;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use admit_analysis::mutate::{Cases, Fate, Mutant, Settled, Survey, Tally, Trial, mutants};
 use admit_analysis::prove::Solver;
+use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::{Document, Position};
 use serde_json::Value;
 
@@ -202,8 +203,13 @@ impl Judging<'_> {
             let over = || end.is_some_and(|end| Instant::now() >= end);
             let mut solver = Program::find(self.solver, end).map_err(Fault::usage)?;
             let solver = solver.as_mut().map(|solver| solver as &mut dyn Solver);
-            let survey =
-                Survey { trial: &subject.trial, definitions: &definitions, items: self.items, tries: TRIES };
+            let survey = Survey {
+                trial: &subject.trial,
+                definitions: &definitions,
+                builtins: Some(&BuiltinKinds),
+                items: self.items,
+                tries: TRIES,
+            };
             let settled = survey.settle(mutant, solver, &over).map_err(Fault::internal);
             progress.step();
             settled

@@ -9,11 +9,12 @@ mod upgrade;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use admit_analysis::prove::{Inquiry, Question, Side, Solver, Subject, Undecided, Verdict};
+use admit_analysis::prove::{Inquiry, Kinds, Question, Side, SideError, Solver, Subject, Undecided, Verdict};
+use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::Document;
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub(super) use self::answer::Answer;
 pub(super) use self::solver::Program;
@@ -32,8 +33,9 @@ maps have no bound, or a greater one, it holds up to --items, and so where texts
 the engine judged itself. What cannot be followed is undecided, with the place in the expression: an answer that is never guessed. \
 Without a solver small objects are tried, which can refute a claim and never prove it.
 
-Of definitions each version that is served is asked about, of policies each kind among --definitions that their constraints name: \
-one about other kinds, as those that are built in, is undecided. Of a policy it is asked what it says where it matches. Ratcheting, and limits of cost and size, are no part of claims.
+Of definitions each version that is served is asked about, of policies each kind that their constraints name: those that are built in, \
+and those among --definitions; one about other kinds is undecided. Of built-in kinds the types of their fields are known, and what every \
+server demands and fills in of the most used ones; what else it demands can make a claim undecided, and never makes it hold. Of a policy it is asked what it says where it matches. Ratcheting, and limits of cost and size, are no part of claims.
 
 Of an upgrade it is asked for each version that both serve whether whatever could be created still can (of documents in which the old \
 definition drops nothing), and whether whatever is stored, in that version, can still be updated without a change, and its status \
@@ -42,6 +44,7 @@ written: with pruning, defaults, ratcheting and oldSelf as the server has them. 
 Examples:
   admit prove equivalent old/crd.yaml new/crd.yaml
   admit prove implies strict.yaml loose.yaml --definitions deploy/crds
+  admit prove implies no-privileged-containers.yaml no-privileged-pods.yaml
   admit prove no-errors policies/datagather --definitions deploy/crds
   admit prove never-denies crd.yaml --that 'self.spec.replicas > 0' --write replicas.suite.yaml
   admit prove equivalent old/crd.yaml new/crd.yaml -o sarif > prove.sarif
@@ -219,12 +222,12 @@ impl ProveArgs {
         let progress = Progress::of(Some(pairs.len()), "proving");
         let mut answers = Vec::new();
         for (left, right) in pairs {
-            let subjects = subjects(left, &definitions)?;
-            if subjects.is_empty() && is_policy(&left.value) {
-                answers.push(of_no_subject(claim, left, right));
+            let kinds = kinds(left, &definitions)?;
+            for subject in &kinds.subjects {
+                answers.push(self.answer((question, claim), subject, left, right)?);
             }
-            for subject in subjects {
-                answers.push(self.answer((question, claim), &subject, left, right)?);
+            if is_policy(&left.value) && (!kinds.unknown.is_empty() || kinds.subjects.is_empty()) {
+                answers.push(of_no_subject(claim, &kinds.unknown, left, right));
             }
             progress.step();
         }
@@ -291,15 +294,16 @@ impl ProveArgs {
     }
 }
 
-/// Of a policy about kinds whose fields are not known: those built in, and those whose definition is not given.
-fn of_no_subject(claim: &'static str, left: &Document, right: Option<&Document>) -> Answer {
+/// Of a policy about kinds whose fields are not known: those that are not built in and whose definition is not given.
+fn of_no_subject(
+    claim: &'static str,
+    unknown: &[String],
+    left: &Document,
+    right: Option<&Document>,
+) -> Answer {
     let compared: Vec<&Document> = std::iter::once(left).chain(right).collect();
-    let rules = left.value.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
-    let named = rules.into_iter().flatten().filter_map(|rule| rule.get("resources")?.as_array());
-    let mut named: Vec<&str> = named.flatten().filter_map(Value::as_str).collect();
-    named.dedup();
-    let kinds = if named.is_empty() { "no kinds".to_owned() } else { named.join(", ") };
-    let what = format!("objects without a CRD among --definitions, as those of built-in kinds are: {kinds}");
+    let kinds = if unknown.is_empty() { "no kinds".to_owned() } else { unknown.join(", ") };
+    let what = format!("objects that are not built in, without a CRD among --definitions: {kinds}");
     let field = Some("spec.matchConstraints".to_owned());
     let place = (left.file.to_string(), left.position("spec.matchConstraints"));
     Answer {
@@ -312,6 +316,22 @@ fn of_no_subject(claim: &'static str, left: &Document, right: Option<&Document>)
         is_policy: true,
         at: None,
     }
+}
+
+/// The kinds that a document's rules are about.
+fn kinds(document: &Document, definitions: &[Document]) -> Result<Kinds, Fault> {
+    let fault = |file: &str, error: &SideError| Fault::not_compiled(format!("{file}: {error}"));
+    if is_definition(&document.value) {
+        let subjects = Kinds::declared(&document.value);
+        let subjects = subjects.map_err(|error| fault(&document.file, &error))?;
+        return Ok(Kinds { subjects, unknown: Vec::new() });
+    }
+    let given: Vec<&Document> = definitions.iter().filter(|given| is_definition(&given.value)).collect();
+    let values: Vec<&Value> = given.iter().map(|given| &given.value).collect();
+    Kinds::of(&document.value, &values, Some(&BuiltinKinds)).map_err(|error| {
+        let file = given.get(error.definition).map_or("", |given| &*given.file);
+        fault(file, &error.error)
+    })
 }
 
 fn exit(verdict: &Verdict) -> Exit {
@@ -370,44 +390,4 @@ fn paired<'d>(left: &'d [Document], right: Option<&'d [Document]>) -> Result<Vec
         }
     }
     Ok(pairs)
-}
-
-/// The kinds that a document's rules are about: its served versions, or those that a policy's constraints name.
-fn subjects(document: &Document, definitions: &[Document]) -> Result<Vec<Subject>, Fault> {
-    let of = |definition: &Document| -> Result<Vec<Subject>, Fault> {
-        let versions = definition.value.pointer("/spec/versions").and_then(Value::as_array);
-        let served =
-            versions.into_iter().flatten().filter(|version| version.get("served") == Some(&json!(true)));
-        let names = served.filter_map(|version| version.get("name").and_then(Value::as_str));
-        names
-            .map(|name| {
-                Subject::new(&definition.value, Some(name))
-                    .map_err(|error| Fault::not_compiled(format!("{}: {error}", definition.file)))
-            })
-            .collect()
-    };
-    if is_definition(&document.value) {
-        return of(document);
-    }
-    let mut found = Vec::new();
-    for definition in definitions.iter().filter(|definition| is_definition(&definition.value)) {
-        if is_constrained(&document.value, &definition.value) {
-            found.extend(of(definition)?);
-        }
-    }
-    Ok(found)
-}
-
-fn is_constrained(policy: &Value, definition: &Value) -> bool {
-    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
-    let rules = policy.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
-    rules.into_iter().flatten().any(|rule| {
-        let has = |list: &str, is_it: &dyn Fn(&str) -> bool| {
-            let items = rule.get(list).and_then(Value::as_array);
-            items.into_iter().flatten().filter_map(Value::as_str).any(is_it)
-        };
-        let is_resource = |name: &str| name == "*" || name == "*/*" || name.split('/').next() == Some(plural);
-        has("apiGroups", &|own| own == "*" || own == group) && has("resources", &is_resource)
-    })
 }

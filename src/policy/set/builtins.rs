@@ -70,6 +70,7 @@ use crate::vap::Unmade;
 /// assert_eq!(prepared.object["data"], json!({}));
 /// assert!(ConfigMaps.written(&json!({"kind": "ConfigMap"}), None, "scale").is_none());
 /// assert!(ConfigMaps.catalogue().is_none());
+/// assert!(ConfigMaps.smallest(&GroupVersionKind::new("", "v1", "ConfigMap")).is_empty());
 /// let set = PolicySet::load_files([], LoadOptions::default()).unwrap().knowing(&ConfigMaps);
 /// assert_eq!(set.policies().count(), 0);
 /// let mut documents = Documents::default();
@@ -114,6 +115,12 @@ pub trait Builtins: Sync + Debug {
     /// The kinds with the types of their fields; none where that is not known.
     fn catalogue(&self) -> Option<&Catalogue> {
         None
+    }
+
+    /// Objects of a kind that have no more than a server demands, one of each form that they may have; none where that is not
+    /// known.
+    fn smallest(&self, _: &GroupVersionKind) -> Vec<Value> {
+        Vec::new()
     }
 
     /// Like [`Self::prepare`], of a write of `new` over `old` through a subresource by that name, or through none where it is

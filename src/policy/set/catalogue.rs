@@ -8,13 +8,18 @@ use crate::request::GroupVersionKind;
 /// The kinds that a server has built in, and the types of their fields.
 ///
 /// ```
-/// use admit_policy::{Catalogue, Connection, FieldShape, FieldType, GroupVersionKind, ServedKind, Shape};
+/// use admit_policy::{
+///     Catalogue, Connection, FieldShape, FieldType, GroupVersionKind, Presence, ServedKind, Shape,
+/// };
 ///
 /// let field = |name: &str, of: FieldType| FieldShape {
 ///     name: name.to_owned(),
 ///     of,
 ///     required: false,
 ///     may_be_absent: true,
+///     presence: Presence::WhereSet,
+///     is_certain: false,
+///     is_closed: false,
 ///     keys: Vec::new(),
 ///     absent: None,
 /// };
@@ -71,10 +76,30 @@ pub struct FieldShape {
     pub required: bool,
     /// What is left out differs from the zero value.
     pub may_be_absent: bool,
+    /// When it is there.
+    pub presence: Presence,
+    /// No object lacks it that a server lets through, and none has it as null: defaults fill it in, or validation demands it.
+    /// Unless what is left out differs from the zero value, it has not that value either.
+    pub is_certain: bool,
+    /// No object has another text there than [`FieldType::OneOf`] these.
+    pub is_closed: bool,
     /// The fields by which items of a list are told apart.
     pub keys: Vec<String>,
     /// The value that has the same effect as leaving the field out.
     pub absent: Option<Value>,
+}
+
+/// When a field is there in an object that a server read. [`Catalogue`] has an example.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Presence {
+    /// Always, with some value.
+    Always,
+    /// Always; null where it has no value.
+    MaybeNull,
+    /// Where it has another value than the zero one of its type: `""`, `0`, `false`, `[]`, `{}`.
+    WhereNotZero,
+    /// Where somebody set it.
+    WhereSet,
 }
 
 /// What a field holds. [`Catalogue`] has an example.
@@ -86,6 +111,8 @@ pub enum FieldType {
     OneOf(Vec<String>),
     /// A whole number.
     Int,
+    /// A whole number of 32 bits.
+    Int32,
     /// A number.
     Float,
     /// `true` or `false`.
@@ -94,7 +121,11 @@ pub enum FieldType {
     Quantity,
     /// A whole number or a text.
     IntOrText,
-    /// What has no fields that are known: times, bytes, any JSON.
+    /// A time (RFC 3339).
+    Time,
+    /// Bytes, as the text of their base64.
+    Bytes,
+    /// What has no fields that are known: any JSON.
     Other,
     /// The [shape](Catalogue::shapes) of that index.
     Shape(usize),
@@ -162,10 +193,13 @@ impl FieldType {
             Self::Text
             | Self::OneOf(_)
             | Self::Int
+            | Self::Int32
             | Self::Float
             | Self::Bool
             | Self::Quantity
             | Self::IntOrText
+            | Self::Time
+            | Self::Bytes
             | Self::Other => None,
         }
     }

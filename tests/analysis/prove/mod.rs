@@ -2,6 +2,7 @@
 
 mod agreement;
 mod apart;
+mod builtin;
 mod random_upgrades;
 mod share;
 pub(crate) mod solvers;

@@ -35,20 +35,45 @@ fn ask(
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Answer {
+pub(super) enum Answer {
     Holds,
     UpTo,
     Refuted,
     Undecided,
 }
 
-fn answer(verdict: &Verdict) -> Answer {
+pub(super) fn answer(verdict: &Verdict) -> Answer {
     match verdict {
         Verdict::Holds { up_to: None } => Answer::Holds,
         Verdict::Holds { up_to: Some(_) } => Answer::UpTo,
         Verdict::Refuted(_) => Answer::Refuted,
         Verdict::Undecided(_) => Answer::Undecided,
     }
+}
+
+/// A claim and its answer by their names in the data.
+pub(super) fn named(question: &str, answer: &str) -> (Question, Answer) {
+    let question = match question {
+        "equivalent" => Question::Equivalent,
+        "implies" => Question::Implies,
+        "never-denies" => Question::NeverDenies,
+        "always-denies" => Question::AlwaysDenies,
+        "no-errors" => Question::NoErrors,
+        other => panic!("{other}"),
+    };
+    let answer = match answer {
+        "holds" => Answer::Holds,
+        "up-to" => Answer::UpTo,
+        "refuted" => Answer::Refuted,
+        "undecided" => Answer::Undecided,
+        other => panic!("{other}"),
+    };
+    (question, answer)
+}
+
+/// Whether a solver did not answer.
+pub(super) fn gave_up(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Undecided(why) if why.iter().any(|one| one.what.contains("the solver")))
 }
 
 /// Every row, by every solver, with its known answer; of `ADMIT_FIRST` the ones before are left out.
@@ -62,24 +87,9 @@ fn answers_known_by_hand_are_given() {
         let (question, expected, left) = (cells[0], cells[1], cells[2]);
         let right = cells.get(3).copied().filter(|right| !right.is_empty());
         let that = cells.get(4).copied();
-        let question = match question {
-            "equivalent" => Question::Equivalent,
-            "implies" => Question::Implies,
-            "never-denies" => Question::NeverDenies,
-            "always-denies" => Question::AlwaysDenies,
-            "no-errors" => Question::NoErrors,
-            other => panic!("{other}"),
-        };
-        let expected = match expected {
-            "holds" => Answer::Holds,
-            "up-to" => Answer::UpTo,
-            "refuted" => Answer::Refuted,
-            "undecided" => Answer::Undecided,
-            other => panic!("{other}"),
-        };
+        let (question, expected) = named(question, expected);
         total += 1;
         let asked = ask(question, &[left], right.as_ref().map(std::slice::from_ref), that);
-        let gave_up = |verdict: &Verdict| matches!(verdict, Verdict::Undecided(why) if why.iter().any(|one| one.what.contains("the solver")));
         // What one solver is silent about, the other one answers.
         if !asked.is_empty() && asked.iter().all(|(_, verdict)| gave_up(verdict)) {
             wrong.push(format!("{row}\n    no solver answers"));

@@ -96,10 +96,13 @@ fn nothings(scene: &Scene<'_>, kind: Kind<'_>) -> Vec<(Value, &'static str)> {
         FieldType::Map(_) | FieldType::Shape(_) => vec![(json!({}), EMPTY)],
         FieldType::Text | FieldType::OneOf(_) => vec![(json!(""), EMPTY)],
         FieldType::Int
+        | FieldType::Int32
         | FieldType::Float
         | FieldType::Bool
         | FieldType::Quantity
         | FieldType::IntOrText
+        | FieldType::Time
+        | FieldType::Bytes
         | FieldType::Other => Vec::new(),
     };
     values.push((Value::Null, EMPTY));

@@ -1,0 +1,135 @@
+//! An object that a server refuses, changed as the refusal says: a model of the solver's knows the types of fields, and not what else
+//! is demanded of them. What comes of it is one more object to try.
+
+use admit_policy::Builtins;
+use admit_policy::schema::{Schema, SchemaType};
+use serde_json::{Map, Value, json};
+
+use super::sample;
+
+/// How often a server is asked about one object.
+const ROUNDS: usize = 8;
+/// What texts of many fields look like, one for each round.
+const TEXTS: [&str; ROUNDS] = ["a", "10.0.0.1", "a.a", "a.a/a", "/a", "1", "10.0.0.0/24", "http://a"];
+/// The deepest place that is changed.
+const DEEPEST: usize = 32;
+
+/// The object after the changes; whether a server takes it then is not said.
+pub(super) fn mended(kinds: &dyn Builtins, schema: &Schema, mut object: Value) -> Value {
+    for round in 1..=ROUNDS {
+        let Some(prepared) = kinds.prepare(&object, None, false) else { return object };
+        let Some(refusal) = prepared.refusal else { return object };
+        let mut is_changed = false;
+        for (at, cause) in refusal.causes().iter().enumerate() {
+            let steps = steps(&cause.field);
+            let number = round.saturating_mul(10).saturating_add(at);
+            is_changed |= mend(&mut object, schema, &steps, (&cause.reason, &cause.message), number);
+        }
+        if !is_changed {
+            return object;
+        }
+    }
+    object
+}
+
+/// `spec.ports[0].name` as names and numbers.
+fn steps(field: &str) -> Vec<&str> {
+    field.split(['.', '[', ']']).filter(|step| !step.is_empty()).take(DEEPEST).collect()
+}
+
+/// Changes what is at a place, or puts something there; whether anything changed.
+fn mend(
+    value: &mut Value,
+    schema: &Schema,
+    steps: &[&str],
+    (reason, message): (&str, &str),
+    number: usize,
+) -> bool {
+    let Some((step, below)) = steps.split_first() else { return false };
+    match value {
+        Value::Array(items) => {
+            let item = step.parse().ok().and_then(|at: usize| items.get_mut(at));
+            let (Some(item), Some(schema)) = (item, schema.items.as_deref()) else { return false };
+            if below.is_empty() {
+                return change(item, schema, (reason, message), number);
+            }
+            mend(item, schema, below, (reason, message), number)
+        }
+        Value::Object(map) => {
+            let has_entries = schema.properties.is_empty();
+            let Some(schema) = schema.properties.get(*step).or_else(|| schema.additional_schema()) else {
+                return false;
+            };
+            if !below.is_empty() {
+                let child = map.entry(*step).or_insert_with(|| some(schema));
+                return mend(child, schema, below, (reason, message), number);
+            }
+            if reason == "FieldValueInvalid" && has_entries && rename(map, step) {
+                return true;
+            }
+            let known = map.get_mut(*step);
+            match (reason, known) {
+                ("FieldValueRequired", _) => {
+                    let (before, now) = (map.get(*step).cloned(), some(schema));
+                    map.insert((*step).to_owned(), now.clone());
+                    before != Some(now)
+                }
+                (_, None) => false,
+                (_, Some(child)) => {
+                    change(child, schema, (reason, message), number) || map.shift_remove(*step).is_some()
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// Gives an entry a name that most maps allow; false where it has one.
+fn rename(map: &mut Map<String, Value>, name: &str) -> bool {
+    let usual: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    if usual == name || usual.is_empty() || map.contains_key(&usual) {
+        return false;
+    }
+    let entry = map.shift_remove(name);
+    map.extend(entry.map(|entry| (usual, entry)));
+    true
+}
+
+/// Another value for one that is refused; false where there is none that is known.
+fn change(value: &mut Value, schema: &Schema, refused: (&str, &str), number: usize) -> bool {
+    let Some(other) = other(value, schema, refused, number) else { return false };
+    let is_changed = *value != other;
+    *value = other;
+    is_changed
+}
+
+fn other(value: &Value, schema: &Schema, (reason, message): (&str, &str), number: usize) -> Option<Value> {
+    Some(match (reason, value) {
+        ("FieldValueDuplicate", Value::String(text)) => json!(format!("{text}{number}")),
+        ("FieldValueNotSupported", _) => match message.split_once("supported values: \"") {
+            Some((_, members)) => json!(members.split('"').next().unwrap_or_default()),
+            None => return None,
+        },
+        ("FieldValueInvalid", Value::String(_)) => json!(TEXTS.get(number.checked_div(10)?.checked_sub(1)?)?),
+        ("FieldValueInvalid", _) => some(schema),
+        _ => return None,
+    })
+}
+
+/// Some value of a type, that many fields may have.
+fn some(schema: &Schema) -> Value {
+    match &schema.schema_type {
+        _ if schema.int_or_string => json!(1),
+        Some(SchemaType::String) => match sample::text(schema) {
+            Some(text) if !text.is_empty() => json!(text),
+            _ => json!("a"),
+        },
+        Some(SchemaType::Integer | SchemaType::Number) => json!(1),
+        Some(SchemaType::Boolean) => json!(true),
+        Some(SchemaType::Array) => {
+            let item = schema.items.as_deref().filter(|item| !item.is_type(&SchemaType::Array)).map(some);
+            Value::Array(item.into_iter().collect())
+        }
+        Some(SchemaType::Object | SchemaType::Other(_)) | None => json!({}),
+    }
+}

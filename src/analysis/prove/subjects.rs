@@ -1,0 +1,163 @@
+//! The kinds that rules are about: the served versions of a definition, or what the constraints of a policy name.
+
+use admit_policy::Builtins;
+use admit_policy::matching::is_exempt;
+use serde_json::{Value, json};
+
+use super::subject::{SideError, Subject};
+
+/// The kinds that rules are about.
+///
+/// ```
+/// use admit_analysis::prove::Kinds;
+/// use serde_json::json;
+///
+/// let policy = json!({
+///     "kind": "ValidatingAdmissionPolicy",
+///     "spec": {"matchConstraints": {"resourceRules": [
+///         {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["cats"]},
+///     ]}},
+/// });
+/// let kinds = Kinds::of(&policy, &[], None).unwrap();
+/// assert!(kinds.subjects.is_empty());
+/// assert_eq!(kinds.unknown, ["cats.example.com"]);
+/// ```
+#[derive(Debug, Default)]
+pub struct Kinds {
+    /// Those whose objects are known.
+    pub subjects: Vec<Subject>,
+    /// Those that neither a definition nor a server knows, as `RESOURCE.GROUP`.
+    pub unknown: Vec<String>,
+}
+
+/// Which of the definitions cannot be asked about, and why.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{error}")]
+pub struct KindsError {
+    /// Its index.
+    pub definition: usize,
+    /// Why.
+    pub error: SideError,
+}
+
+impl Kinds {
+    /// The kinds of a policy: those of `definitions`, and those that are built in where somebody brings them. Policies are never asked
+    /// about policies.
+    ///
+    /// # Errors
+    /// For a definition that no server takes.
+    pub fn of(
+        policy: &Value,
+        definitions: &[&Value],
+        builtins: Option<&'static dyn Builtins>,
+    ) -> Result<Self, KindsError> {
+        let mut kinds = Self::default();
+        let rules = policy.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
+        for rule in rules.into_iter().flatten() {
+            let groups: Vec<&str> = texts(rule, "apiGroups").collect();
+            for resource in texts(rule, "resources") {
+                for group in &groups {
+                    kinds.add(Named { rule, group, resource }, definitions, builtins)?;
+                }
+            }
+        }
+        Ok(kinds)
+    }
+
+    /// The kind of each served version of a definition.
+    ///
+    /// # Errors
+    /// When no server takes it.
+    pub fn declared(definition: &Value) -> Result<Vec<Subject>, SideError> {
+        served(definition).map(|version| Subject::new(definition, Some(version))).collect()
+    }
+
+    fn add(
+        &mut self,
+        named: Named<'_>,
+        definitions: &[&Value],
+        builtins: Option<&'static dyn Builtins>,
+    ) -> Result<(), KindsError> {
+        let mut is_known = false;
+        for (index, definition) in definitions.iter().enumerate() {
+            if !named.is_declared(definition) {
+                continue;
+            }
+            is_known = true;
+            let declared = Self::declared(definition);
+            for subject in declared.map_err(|error| KindsError { definition: index, error })? {
+                self.push(subject);
+            }
+        }
+        let catalogue = builtins.and_then(Builtins::catalogue);
+        for served in catalogue.into_iter().flat_map(|catalogue| &catalogue.kinds) {
+            if !named.is(&served.kind.group, Some(&served.kind.version), &served.plural) {
+                continue;
+            }
+            is_known = true;
+            if !is_exempt(&served.kind) {
+                builtins
+                    .and_then(|builtins| Subject::builtin(builtins, &served.kind))
+                    .into_iter()
+                    .for_each(|subject| self.push(subject));
+            }
+        }
+        let unknown = named.text();
+        if !is_known && !self.unknown.contains(&unknown) {
+            self.unknown.push(unknown);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, subject: Subject) {
+        if !self.subjects.iter().any(|known| known.kind() == subject.kind()) {
+            self.subjects.push(subject);
+        }
+    }
+}
+
+/// One group and one resource of a rule.
+#[derive(Clone, Copy)]
+struct Named<'r> {
+    rule: &'r Value,
+    group: &'r str,
+    resource: &'r str,
+}
+
+impl Named<'_> {
+    fn plural(&self) -> &str {
+        self.resource.split('/').next().unwrap_or_default()
+    }
+
+    fn is(&self, group: &str, version: Option<&str>, plural: &str) -> bool {
+        let is_version = |asked: &str| asked == "*" || version.is_none_or(|version| version == asked);
+        (self.group == "*" || self.group == group)
+            && (self.plural() == "*" || self.plural() == plural)
+            && texts(self.rule, "apiVersions").any(is_version)
+    }
+
+    /// Whether it is the kind of a definition, whose versions are asked about all.
+    fn is_declared(&self, definition: &Value) -> bool {
+        let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        self.is(text("/spec/group"), None, text("/spec/names/plural"))
+    }
+
+    fn text(&self) -> String {
+        if self.group.is_empty() {
+            self.plural().to_owned()
+        } else {
+            format!("{}.{}", self.plural(), self.group)
+        }
+    }
+}
+
+fn texts<'r>(rule: &'r Value, list: &str) -> impl Iterator<Item = &'r str> {
+    rule.get(list).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The names of the versions that are served.
+fn served(definition: &Value) -> impl Iterator<Item = &str> {
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
+    let served = versions.into_iter().flatten().filter(|version| version.get("served") == Some(&json!(true)));
+    served.filter_map(|version| version.get("name").and_then(Value::as_str))
+}
