@@ -259,6 +259,9 @@ impl Survey<'_> {
             };
             let operation = if found.old_object.is_some() { "UPDATE" } else { "CREATE" };
             map.insert("operation".to_owned(), json!(operation));
+            if !found.subresource.is_empty() {
+                map.insert("subresource".to_owned(), json!(found.subresource));
+            }
             named(Value::Object(map), mutant)
         };
         for probe in &self.trial.probes {

@@ -1,7 +1,7 @@
 //! An object that a server refuses, changed as the refusal says: a model of the solver's knows the types of fields, and not what else
 //! is demanded of them. What comes of it is one more object to try.
 
-use admit_policy::Builtins;
+use admit_policy::Status;
 use admit_policy::schema::{Schema, SchemaType};
 use serde_json::{Map, Value, json};
 
@@ -14,11 +14,14 @@ const TEXTS: [&str; ROUNDS] = ["a", "10.0.0.1", "a.a", "a.a/a", "/a", "1", "10.0
 /// The deepest place that is changed.
 const DEEPEST: usize = 32;
 
-/// The object after the changes; whether a server takes it then is not said.
-pub(super) fn mended(kinds: &dyn Builtins, schema: &Schema, mut object: Value) -> Value {
+/// The object after the changes; whether it is taken then is not said.
+pub(super) fn mended(
+    refusal: impl Fn(&Value) -> Option<Status>,
+    schema: &Schema,
+    mut object: Value,
+) -> Value {
     for round in 1..=ROUNDS {
-        let Some(prepared) = kinds.prepare(&object, None, false) else { return object };
-        let Some(refusal) = prepared.refusal else { return object };
+        let Some(refusal) = refusal(&object) else { return object };
         let mut is_changed = false;
         for (at, cause) in refusal.causes().iter().enumerate() {
             let steps = steps(&cause.field);

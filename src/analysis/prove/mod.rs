@@ -29,6 +29,7 @@
 //! | `guess`, `guesses` | what is not followed, taken for anything |
 //! | `whole`, `builtin` | what every object has, whatever its schema; kinds without one |
 //! | `subject`, `subjects` | the kind that is asked about, which objects are some of it, and the kinds that a policy is about |
+//! | `matched` | which requests a policy is asked about |
 //! | `side` | the rules that are compared, and what the engine says of an object |
 //! | `view` | how documents are seen |
 //! | `rules`, `placed` | what rules say, as terms |
@@ -58,6 +59,7 @@ mod lists;
 mod literal;
 mod made;
 mod many;
+mod matched;
 mod measures;
 mod mended;
 mod model;
@@ -146,6 +148,8 @@ pub struct Counterexample {
     pub object: Json,
     /// What is there already; none on creation.
     pub old_object: Option<Json>,
+    /// Through which it is written; empty for the object itself.
+    pub subresource: String,
     /// What each side says of it, the left one first.
     pub said: Vec<Said>,
 }

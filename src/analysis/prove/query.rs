@@ -70,7 +70,7 @@ impl<'a> Inquiry<'a> {
             return Ok(decided.unwrap_or_else(|| Verdict::Undecided(vec![differs])));
         }
         if let Some(right) = self.right
-            && operations_of(self.left) != operations_of(right)
+            && requests_of(self.left) != requests_of(right)
         {
             return Ok(Verdict::Undecided(vec![undecided("policies that match other operations, compared")]));
         }
@@ -79,7 +79,10 @@ impl<'a> Inquiry<'a> {
             Err(error) => return Ok(Verdict::Undecided(vec![undecided(error.0).of(0, "--that")])),
         };
         let mut solver = solver;
-        let (mut up_to, mut open) = (None, Vec::new());
+        // Where nothing else is asked of a policy, nothing is known.
+        let sides = std::iter::once(self.left).chain(self.right).enumerate();
+        let (mut up_to, mut open) =
+            (None, sides.filter_map(|(at, side)| side.not_followed(at)).collect::<Vec<_>>());
         for update in self.operations(that.as_ref()) {
             let verdict = self.of_operation(update, that.as_ref(), solver.as_deref_mut(), over)?;
             match verdict {
@@ -173,7 +176,7 @@ impl<'a> Inquiry<'a> {
         let looks_back = sides.iter().copied().chain(that).any(|side| rules::looks_back(&side.rules));
         let creates = |side: &&Side| match &side.rules {
             Rules::Definition(_) => true,
-            Rules::Policy(rules) => rules.operations.contains(&admit_policy::Operation::Create),
+            Rules::Policy(rules) => rules.matched.creates,
         };
         let mut operations = Vec::new();
         operations.extend(sides.iter().any(creates).then_some(false));
@@ -362,20 +365,20 @@ impl<'a> Inquiry<'a> {
         let (new, old) = (object(prepared.objects.new), prepared.objects.old.map(object));
         let (Some(new), None | Some(Some(_))) = (new, &old) else { return Vec::new() };
         let old = old.flatten();
-        let mut found: Vec<(Json, Option<Json>)> = match &old {
-            None => self.subject.completed(&new).into_iter().map(|new| (new, None)).collect(),
-            Some(old) => {
-                let old = self.subject.completed(old).into_iter().map(Some);
-                self.subject.completed(&new).into_iter().zip(old).collect()
-            }
-        };
+        let mut found = self.subject.completed(&new, old.as_ref(), self.ways());
         found.push((new, old));
         found
     }
 
+    /// Through what a policy matches updates.
+    fn ways(&self) -> &[String] {
+        requests_of(self.left).map_or(&[], |(_, updates)| updates)
+    }
+
     /// The request as a server reads it, if it is one and breaks the claim.
     fn confirmed(&self, request: &(Json, Option<Json>), that: Option<&Side>) -> Option<Counterexample> {
-        let (object, old_object) = self.subject.read(&request.0, request.1.as_ref())?;
+        let (object, old_object, subresource) =
+            self.subject.read(&request.0, request.1.as_ref(), self.ways())?;
         let said = |side: &Side| side.said(self.subject, &object, old_object.as_ref());
         if that.is_some_and(|that| said(that).denied) {
             return None;
@@ -384,17 +387,20 @@ impl<'a> Inquiry<'a> {
         if !self.question.is_broken(&said) {
             return None;
         }
-        let (object, old_object) =
-            if self.subject.shows_defaults() { (object, old_object) } else { request.clone() };
-        Some(Counterexample { object, old_object, said })
+        let (object, old_object) = if self.subject.shows_defaults() || !subresource.is_empty() {
+            (object, old_object)
+        } else {
+            request.clone()
+        };
+        Some(Counterexample { object, old_object, subresource, said })
     }
 }
 
-/// The operations that a policy matches; none for the rules of a definition.
-fn operations_of(side: &Side) -> Option<&[admit_policy::Operation]> {
+/// Whether a policy matches creations, and which updates; none for the rules of a definition.
+fn requests_of(side: &Side) -> Option<(bool, &[String])> {
     match &side.rules {
         Rules::Definition(_) => None,
-        Rules::Policy(rules) => Some(&rules.operations),
+        Rules::Policy(rules) => Some((rules.matched.creates, &rules.matched.updates)),
     }
 }
 

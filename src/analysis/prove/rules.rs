@@ -35,7 +35,7 @@ pub(super) fn ruling(
 pub(super) fn looks_back(rules: &Rules) -> bool {
     match rules {
         Rules::Definition(rules) => any_rule(&rules.schema, &|rule| rule.contains("oldSelf")),
-        Rules::Policy(rules) => rules.operations.contains(&admit_policy::Operation::Update),
+        Rules::Policy(rules) => !rules.matched.updates.is_empty(),
     }
 }
 
@@ -92,9 +92,6 @@ fn of_policy(
     scope.globals.insert(OPERATION, operation);
     scope.variables = rules.variables.iter().map(|clause| (clause.name.as_str(), clause.ast())).collect();
     let mut found = Vec::new();
-    if let Some(what) = &rules.asks_more {
-        found.push(undecided(what.clone()).of(side, "spec.matchConstraints"));
-    }
     if rules.annotates {
         found.push(
             undecided("annotations for the audit log, which may fail").of(side, "spec.auditAnnotations"),

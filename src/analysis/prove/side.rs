@@ -10,13 +10,13 @@ use admit_policy::crd::rules::{Limits, Recorder, RuleTree, Subject as RuleSubjec
 use admit_policy::manifest::Document;
 use admit_policy::schema::Schema;
 use admit_policy::{
-    ExpressionId, Keep, LoadOptions, Operation, Origin, Path, PolicySet, Recording, Skipped, Verdict,
-    with_system_fields,
+    ExpressionId, Keep, LoadOptions, Origin, Path, PolicySet, Recording, Skipped, Verdict, with_system_fields,
 };
 use serde_json::{Value, json};
 
-use super::Said;
+use super::matched::Matched;
 use super::subject::{SideError, Subject, compiled};
+use super::{Said, Undecided, undecided};
 
 /// One of the rulings that are compared.
 #[derive(Debug)]
@@ -49,9 +49,7 @@ pub(super) struct PolicyRules {
     pub(super) ignores_errors: bool,
     /// Annotations that fail refuse requests too.
     pub(super) annotates: bool,
-    pub(super) operations: Vec<Operation>,
-    /// Requests that it matches and that are not followed.
-    pub(super) asks_more: Option<String>,
+    pub(super) matched: Matched,
 }
 
 /// An expression of a policy.
@@ -148,7 +146,6 @@ impl Side {
                 })
                 .collect::<Result<Vec<_>, SideError>>()
         };
-        let operations = operations(policy);
         Ok(Self {
             rules: Rules::Policy(Box::new(PolicyRules {
                 set,
@@ -157,10 +154,15 @@ impl Side {
                 validations: clauses("validations", false)?,
                 ignores_errors: policy.pointer("/spec/failurePolicy") == Some(&json!("Ignore")),
                 annotates: policy.pointer("/spec/auditAnnotations").and_then(Value::as_array).is_some(),
-                operations,
-                asks_more: asks_more(policy),
+                matched: Matched::of(policy, subject),
             })),
         })
+    }
+
+    /// The requests that a policy matches and that are not followed.
+    pub(super) fn not_followed(&self, at: usize) -> Option<Undecided> {
+        let Rules::Policy(rules) = &self.rules else { return None };
+        Some(undecided(rules.matched.others.as_deref()?).of(at, "spec.matchConstraints"))
     }
 
     /// What the engine says of a request with an object that was settled.
@@ -171,39 +173,6 @@ impl Side {
             Rules::Policy(rules) => rules.said(subject, new, old),
         }
     }
-}
-
-/// Every operation that the constraints name and that has an object.
-fn operations(policy: &Value) -> Vec<Operation> {
-    let rules = policy.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
-    let named: Vec<&str> = rules
-        .into_iter()
-        .flatten()
-        .filter_map(|rule| rule.get("operations").and_then(Value::as_array))
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    [(Operation::Create, "CREATE"), (Operation::Update, "UPDATE")]
-        .into_iter()
-        .filter(|(_, name)| named.contains(name) || named.contains(&"*"))
-        .map(|(operation, _)| operation)
-        .collect()
-}
-
-/// Requests without an object, and those with an object of another kind.
-fn asks_more(policy: &Value) -> Option<String> {
-    let rules = policy.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
-    let named = |list: &'static str| {
-        let rules = rules.into_iter().flatten();
-        rules
-            .filter_map(move |rule| rule.get(list).and_then(Value::as_array))
-            .flatten()
-            .filter_map(Value::as_str)
-    };
-    let operation = named("operations").find(|name| matches!(*name, "DELETE" | "CONNECT" | "*"));
-    let operation = operation.map(|name| format!("requests of the operation {name}"));
-    let is_other = |name: &&str| name.split_once('/').is_some_and(|(_, subresource)| subresource != "status");
-    operation.or_else(|| named("resources").find(is_other).map(|name| format!("requests to {name}")))
 }
 
 /// The policy bound to everything, for the kind alone: that it matches is what is asked about.

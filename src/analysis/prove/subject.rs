@@ -26,12 +26,17 @@ pub struct Subject {
     pub(super) kind: GroupVersionKind,
     pub(super) plural: String,
     is_namespaced: bool,
+    /// Through which its objects are written, as objects of its kind.
+    pub(super) subresources: Vec<String>,
     /// Of whole objects, as rules of a definition see them, and as policies do.
     pub(super) typed: Schema,
     pub(super) plain: Schema,
     /// Of objects that a server likely lets through, where more is demanded of them than their schema says.
     pub(super) likely: Option<Schema>,
 }
+
+/// What is written, and what is there already.
+type Written = (Value, Option<Value>);
 
 /// What says which objects are some of the kind.
 #[derive(Debug)]
@@ -61,7 +66,8 @@ impl Subject {
         let typed = whole(&schema, &kind, is_namespaced, false);
         let plain = whole(&schema, &kind, is_namespaced, true);
         let source = Source::Definition(Box::new(bare));
-        Ok(Self { source, version, kind, plural, is_namespaced, typed, plain, likely: None })
+        let subresources = vec!["status".to_owned()];
+        Ok(Self { source, version, kind, plural, is_namespaced, subresources, typed, plain, likely: None })
     }
 
     /// The objects of a kind that a server has built in, about which policies are asked alone; none where it is not known.
@@ -76,6 +82,8 @@ impl Subject {
             kind: kind.clone(),
             plural: served.plural.clone(),
             is_namespaced: served.namespaced,
+            // What scales an object is of another kind.
+            subresources: served.subresources.iter().filter(|name| *name != "scale").cloned().collect(),
             // No rules of a definition are asked about it.
             typed: plain.clone(),
             plain,
@@ -98,29 +106,46 @@ impl Subject {
         }
     }
 
-    /// A write as the server reads it; none where it refuses it whatever rules say.
-    pub(super) fn read(&self, new: &Value, old: Option<&Value>) -> Option<(Value, Option<Value>)> {
+    /// A write as the server reads it, and through which of the subresources: the first that takes it. None where it is refused
+    /// whatever rules say.
+    pub(super) fn read(
+        &self,
+        new: &Value,
+        old: Option<&Value>,
+        ways: &[String],
+    ) -> Option<(Value, Option<Value>, String)> {
         match (&self.source, old) {
-            (_, None) => Some((self.settled(new)?, None)),
-            (Source::Definition(_), Some(old)) => Some((self.settled(new)?, Some(self.settled(old)?))),
+            (_, None) => Some((self.settled(new)?, None, String::new())),
+            (Source::Definition(_), Some(old)) => {
+                Some((self.settled(new)?, Some(self.settled(old)?), String::new()))
+            }
             (Source::Builtin(builtins, _), Some(old)) => {
                 let old = stored(*builtins, old)?;
-                let prepared = builtins.prepare(new, Some(&old), false)?;
-                let is_taken = prepared.refusal.is_none() && prepared.strict.is_empty();
-                is_taken.then_some((prepared.object, prepared.old))
+                ways.iter().find_map(|way| {
+                    let prepared = builtins.written(new, Some(&old), way)?;
+                    let is_taken = prepared.refusal.is_none() && prepared.strict.is_empty();
+                    is_taken.then(|| (prepared.object, prepared.old, way.clone()))
+                })
             }
         }
     }
 
-    /// An object of which something is asked, with what else is demanded of it, in each way that is known.
-    pub(super) fn completed(&self, object: &Value) -> Vec<Value> {
-        match &self.source {
-            Source::Definition(_) => Vec::new(),
-            Source::Builtin(builtins, smallest) => smallest
-                .iter()
-                .map(|smallest| mended(*builtins, &self.plain, builtin::completed(smallest, object)))
-                .collect(),
-        }
+    /// A write of which something is asked, with what else is demanded of its objects, in each way that is known.
+    pub(super) fn completed(&self, new: &Value, old: Option<&Value>, ways: &[String]) -> Vec<Written> {
+        let Source::Builtin(builtins, smallest) = &self.source else { return Vec::new() };
+        let complete = |smallest: &Value| {
+            let created = |object: &Value| builtins.prepare(object, None, false)?.refusal;
+            let of = |asked: &Value| builtin::completed(smallest, asked);
+            let Some(old) = old else { return (mended(created, &self.plain, of(new)), None) };
+            let old = mended(created, &self.plain, of(old));
+            let stands = stored(*builtins, &old);
+            let updated = |object: &Value| {
+                let way = ways.first().map_or("", String::as_str);
+                builtins.written(object, Some(stands.as_ref()?), way)?.refusal
+            };
+            (mended(updated, &self.plain, of(new)), Some(old))
+        };
+        smallest.iter().map(complete).collect()
     }
 
     /// What is demanded of objects and no schema says; none where that is all.

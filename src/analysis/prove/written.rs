@@ -99,7 +99,8 @@ impl Trial<'_> {
         let messages = errors.into_iter().map(|(_, text)| text).collect();
         let refused = Said { denied: true, failed: false, messages };
         let said = vec![Said::default(), refused];
-        let found = Counterexample { object: written, old_object: before, said };
+        let subresource = if self.step == Step::Status { "status" } else { "" }.to_owned();
+        let found = Counterexample { object: written, old_object: before, subresource, said };
         Some(Broken { request: request.clone(), found })
     }
 

@@ -32,8 +32,8 @@ pub(super) fn write(file: &Path, answers: &[Answer]) -> Result<(), Fault> {
             if let Some(old) = &found.old_object {
                 fields.insert("oldObject".to_owned(), old.clone());
             }
-            if answer.claim == "status" {
-                fields.insert("subresource".to_owned(), "status".into());
+            if !found.subresource.is_empty() {
+                fields.insert("subresource".to_owned(), found.subresource.as_str().into());
             }
             if answer.is_policy {
                 fields.insert("policies".to_owned(), json!([name]));

@@ -56,7 +56,13 @@ fn counterexample(out: &mut String, answer: &Answer, found: &Counterexample) {
     if let Some(old) = &found.old_object {
         let _ = writeln!(out, "    old: {old}");
     }
-    let _ = writeln!(out, "    {}{}", if found.old_object.is_some() { "new: " } else { "" }, found.object);
+    let new = if found.old_object.is_some() { "new: " } else { "" };
+    let through = if found.subresource.is_empty() {
+        String::new()
+    } else {
+        format!(" (through /{})", found.subresource)
+    };
+    let _ = writeln!(out, "    {new}{}{through}", found.object);
     for (name, said) in answer.shown().into_iter().zip(&found.said) {
         let _ = writeln!(out, "    {name} {}", says(said));
     }
@@ -90,7 +96,12 @@ fn claim(answer: &Answer) -> Value {
             let said: Vec<Value> = said
                 .map(|said| value!({"denied": said.denied, "failed": said.failed, "messages": said.messages}))
                 .collect();
-            counterexample = value!({"object": found.object, "oldObject": found.old_object, "said": said});
+            counterexample = value!({
+                "object": found.object,
+                "oldObject": found.old_object,
+                "subresource": found.subresource,
+                "said": said,
+            });
         }
         Verdict::Undecided(undecided) => {
             open = undecided
