@@ -285,7 +285,8 @@ impl ProveArgs {
             claim,
             names: compared.iter().map(|document| name(&document.value)).collect(),
             places: compared.iter().map(|document| (document.file.to_string(), document.here())).collect(),
-            kind: format!("{}.{}.{}", kind.kind, kind.version, kind.group),
+            // The core group has no name.
+            kind: format!("{}.{}.{}", kind.kind, kind.version, kind.group).trim_end_matches('.').to_owned(),
             verdict,
             undecided_at,
             is_policy: is_policy(&left.value),
