@@ -194,8 +194,8 @@ impl<'s> World<'s> {
             return Ok(Some(*child));
         }
         let Some(schema) = parent.schema.properties.get(name) else { return Ok(None) };
-        if parent.is_metadata && matches!(name, "labels" | "annotations" | "finalizers") {
-            self.relax("what labels, annotations and finalizers may be");
+        if parent.is_metadata && !matches!(name, "name" | "namespace") {
+            self.relax("what metadata may be");
         }
         let is_demanded = parent.schema.checks.required.iter().any(|required| **required == *name);
         let child = if let Some(sources) = &parent.made_of {

@@ -5,6 +5,7 @@ use admit_policy::Status;
 use admit_policy::schema::{Schema, SchemaType};
 use serde_json::{Map, Value, json};
 
+use super::model::anything;
 use super::sample;
 
 /// How often a server is asked about one object.
@@ -51,8 +52,13 @@ fn mend(
     let Some((step, below)) = steps.split_first() else { return false };
     match value {
         Value::Array(items) => {
-            let item = step.parse().ok().and_then(|at: usize| items.get_mut(at));
-            let (Some(item), Some(schema)) = (item, schema.items.as_deref()) else { return false };
+            let Some(schema) = schema.items.as_deref() else { return false };
+            // Of some lists it is not said which item.
+            let Ok(at) = step.parse::<usize>() else {
+                let mend = |item: &mut Value| mend(item, schema, steps, (reason, message), number);
+                return items.iter_mut().filter_map(|item| mend(item).then_some(())).count() > 0;
+            };
+            let Some(item) = items.get_mut(at) else { return false };
             if below.is_empty() {
                 return change(item, schema, (reason, message), number);
             }
@@ -76,6 +82,13 @@ fn mend(
                     let (before, now) = (map.get(*step).cloned(), some(schema));
                     map.insert((*step).to_owned(), now.clone());
                     before != Some(now)
+                }
+                // What was left out was read as the zero value.
+                ("FieldValueInvalid", None) => {
+                    let mut child = anything(schema);
+                    let is_changed = change(&mut child, schema, (reason, message), number);
+                    map.insert((*step).to_owned(), child);
+                    is_changed
                 }
                 (_, None) => false,
                 (_, Some(child)) => {

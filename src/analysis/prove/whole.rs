@@ -35,20 +35,7 @@ pub(super) fn whole(
         metadata.checks.required.push("namespace".into());
     }
     if all_metadata {
-        let entries = AdditionalProperties::Schema(Box::new(text(None, None)));
-        let of_texts = Schema {
-            schema_type: Some(SchemaType::Object),
-            additional_properties: Some(entries),
-            ..Schema::default()
-        };
-        metadata.properties.insert("labels".into(), of_texts.clone());
-        metadata.properties.insert("annotations".into(), of_texts);
-        let finalizers = Schema {
-            schema_type: Some(SchemaType::Array),
-            items: Some(Box::new(text(None, None))),
-            ..Schema::default()
-        };
-        metadata.properties.insert("finalizers".into(), finalizers);
+        metadata.properties.extend(beside_the_name());
     }
     schema.properties.insert("metadata".into(), metadata);
     types(&mut schema, kind);
@@ -69,4 +56,34 @@ pub(super) fn types(schema: &mut Schema, kind: &GroupVersionKind) {
             schema.checks.required.push(property.into());
         }
     }
+}
+
+/// What objects have in their metadata beside name and namespace, some of it at times.
+fn beside_the_name() -> Vec<(Box<str>, Schema)> {
+    let typed = |schema_type| Schema { schema_type: Some(schema_type), ..Schema::default() };
+    let of_texts = || {
+        let entries = AdditionalProperties::Schema(Box::new(text(None, None)));
+        Schema { additional_properties: Some(entries), ..typed(SchemaType::Object) }
+    };
+    let list = |item: Schema| Schema { items: Some(Box::new(item)), ..typed(SchemaType::Array) };
+    let mut owner = typed(SchemaType::Object);
+    for name in ["apiVersion", "kind", "name", "uid"] {
+        owner.properties.insert(name.into(), text(None, None));
+        owner.checks.required.push(name.into());
+    }
+    for name in ["controller", "blockOwnerDeletion"] {
+        owner.properties.insert(name.into(), typed(SchemaType::Boolean));
+    }
+    let texts = ["uid", "creationTimestamp", "deletionTimestamp", "generateName", "resourceVersion"];
+    let numbers = ["generation", "deletionGracePeriodSeconds"];
+    let maps = ["labels", "annotations"];
+    let lists = [("finalizers", list(text(None, None))), ("ownerReferences", list(owner))];
+    let named = |name: &str, schema: Schema| (Box::from(name), schema);
+    texts
+        .map(|name| named(name, text(None, None)))
+        .into_iter()
+        .chain(numbers.map(|name| named(name, typed(SchemaType::Integer))))
+        .chain(maps.map(|name| named(name, of_texts())))
+        .chain(lists.map(|(name, schema)| named(name, schema)))
+        .collect()
 }

@@ -34,7 +34,7 @@ the engine judged itself. What cannot be followed is undecided, with the place i
 Without a solver small objects are tried, which can refute a claim and never prove it.
 
 Of definitions each version that is served is asked about, of policies each kind that their constraints name: those that are built in, \
-and those among --definitions; one about other kinds is undecided. Of built-in kinds the types of their fields are known, and what every \
+and those among --definitions, and of `*` all of both; one about other kinds is undecided. Of built-in kinds the types of their fields are known, and what every \
 server demands and fills in of the most used ones; what else it demands can make a claim undecided, and never makes it hold. Of a policy it is asked what it says where it matches. Ratcheting, and limits of cost and size, are no part of claims.
 
 Of an upgrade it is asked for each version that both serve whether whatever could be created still can (of documents in which the old \
