@@ -93,7 +93,7 @@ pub(super) fn uid(field: &Field<'_>, errors: &mut FieldErrors) {
             } else {
                 format!("error validating uid: invalid UUID length: {length}")
             };
-            errors.add(|| field.invalid(why));
+            errors.add(|| field.invalid(why.to_string()));
         }
         Ok(_) if text.len() != 36 || text.bytes().any(|b| b.is_ascii_uppercase()) => {
             errors.add(|| field.invalid(form));
@@ -127,7 +127,7 @@ fn expression(field: &Field<'_>, errors: &mut FieldErrors) {
     }
     match selector_problem(field.text()) {
         None => {}
-        Some(SelectorProblem::Invalid(why)) => errors.add(|| field.invalid(why)),
+        Some(SelectorProblem::Invalid(why)) => errors.add(|| field.invalid(why.to_string())),
         Some(SelectorProblem::TooComplex) => {
             errors.add(|| field.forbidden("too complex, exceeds cost limit"))
         }

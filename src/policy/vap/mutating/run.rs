@@ -25,7 +25,7 @@ use crate::request::{GroupVersionKind, Request};
 use crate::vap::authorizer::HostAuthorizer;
 use crate::vap::binding::Binding;
 use crate::vap::collector::{Collector, Workspace};
-use crate::vap::evaluate::{self, BUDGET, denies};
+use crate::vap::evaluate::{self, BUDGET, ConditionsError, denies};
 use crate::vap::expression::Patch;
 use crate::vap::objects::node;
 use crate::vap::params::{self, Params};
@@ -218,7 +218,7 @@ impl<'r> Run<'r> {
         let skipped = match self.conditions(invocation, at, shared) {
             Ok(skipped) => skipped.or_else(|| self.excepted(common)),
             Err(why) => {
-                self.failed(invocation, &why, RulePath::Mutation(0));
+                self.failed(invocation, &why.to_string(), RulePath::Mutation(0));
                 return Ok(false);
             }
         };
@@ -276,7 +276,7 @@ impl<'r> Run<'r> {
         invocation: &Invocation<'_>,
         at: usize,
         shared: &Collector<'_>,
-    ) -> Result<Option<Skipped>, String> {
+    ) -> Result<Option<Skipped>, ConditionsError> {
         let Invocation { policy, matched, param, .. } = invocation;
         if !policy.common().has_conditions() {
             return Ok(None);
@@ -284,7 +284,7 @@ impl<'r> Run<'r> {
         let (arena, request) = (Bump::new(), condition_request_value(self.pass.request, matched));
         let authorizer = HostAuthorizer::new(self.pass.host, self.pass.request, shared.answers);
         let inputs = self.inputs(at, &arena, (&request, param.as_deref()), Node::Null, &authorizer);
-        evaluate::conditions(policy.common(), inputs).map_err(|error| error.to_string())
+        evaluate::conditions(policy.common(), inputs)
     }
 
     /// What a mutation makes of the object.
@@ -330,7 +330,7 @@ impl<'r> Run<'r> {
             (Patch::Operations, Cel::List(list)) => {
                 let operations = Operation::all(list, making).map_err(|error| failed(error.to_string()))?;
                 let patched = operations::applied(object, &operations);
-                match patched.map_err(|why| failed(format!("JSON Patch: {why}")))? {
+                match patched.map_err(|error| failed(format!("JSON Patch: {error}")))? {
                     Some(patched) => schemas.settled(&version.kind, patched, true),
                     None => schemas.settled(&version.kind, object.clone(), false),
                 }
