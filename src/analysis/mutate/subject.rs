@@ -1,9 +1,25 @@
 //! What a question about a change is about: the rule that is changed and no other, and the kinds of its objects.
 
 use serde_json::{Value, json};
+use thiserror::Error;
 
 use super::mutant::Mutant;
-use crate::prove::Subject;
+use crate::prove::{SideError, Subject};
+
+/// Why it is not known which objects a rule is about.
+#[derive(Debug, Error)]
+pub(super) enum SubjectError {
+    #[error(transparent)]
+    Side(#[from] SideError),
+    /// The group may be empty.
+    #[error(
+        "no definition of {plural}{}{group}: --definitions names files that have it",
+        if group.is_empty() { "" } else { "." }
+    )]
+    NoDefinition { plural: String, group: String },
+    #[error("the policy matches no kind")]
+    NoKind,
+}
 
 /// The document with the rule that is changed and no other; none where it is no rule of its own.
 pub(super) fn alone(document: &Value, mutant: &Mutant) -> Option<Value> {
@@ -52,12 +68,11 @@ pub(super) fn subjects(
     document: &Value,
     mutant: &Mutant,
     definitions: &[&Value],
-) -> Result<Vec<Subject>, String> {
-    let told = |error: crate::prove::SideError| error.to_string();
+) -> Result<Vec<Subject>, SubjectError> {
     if text(document, "/kind") == "CustomResourceDefinition" {
         let version = mutant.pointer.split('/').nth(3).unwrap_or_default();
         let name = text(document, &format!("/spec/versions/{version}/name"));
-        return Ok(vec![Subject::new(document, Some(name)).map_err(told)?]);
+        return Ok(vec![Subject::new(document, Some(name))?]);
     }
     let rules = document.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
     let mut found = Vec::new();
@@ -68,20 +83,18 @@ pub(super) fn subjects(
                 text(definition, "/spec/group") == group && text(definition, "/spec/names/plural") == plural
             };
             let Some(definition) = definitions.iter().find(is_it) else {
-                let group = if group.is_empty() { String::new() } else { format!(".{group}") };
-                return Err(format!(
-                    "no definition of {plural}{group}: --definitions names files that have it"
-                ));
+                let (plural, group) = (plural.to_owned(), group.to_owned());
+                return Err(SubjectError::NoDefinition { plural, group });
             };
             let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
             let served =
                 versions.into_iter().flatten().filter(|version| version.get("served") == Some(&json!(true)));
             for version in served.filter_map(|version| version.get("name").and_then(Value::as_str)) {
-                found.push(Subject::new(definition, Some(version)).map_err(told)?);
+                found.push(Subject::new(definition, Some(version))?);
             }
         }
     }
-    if found.is_empty() { Err("the policy matches no kind".to_owned()) } else { Ok(found) }
+    if found.is_empty() { Err(SubjectError::NoKind) } else { Ok(found) }
 }
 
 /// Group and resource of everything that a rule names, each once.

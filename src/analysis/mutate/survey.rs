@@ -190,7 +190,7 @@ impl Survey<'_> {
     ) -> Result<Proved, Unconfirmed> {
         let subjects = match subjects(self.trial.document, mutant, self.definitions) {
             Ok(subjects) => subjects,
-            Err(why) => return Ok(Proved::Known(Settled::Undecided(vec![why]))),
+            Err(error) => return Ok(Proved::Known(Settled::Undecided(vec![error.to_string()]))),
         };
         let mut open = Vec::new();
         for subject in &subjects {
