@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::datagather_flags::DataGatherArgs;
 use super::generate;
 use super::process::Fault;
-use super::value_parsers::name;
+use super::value_parsers::{mount, name};
 use crate::controllers::datagather::{JobSettings, RunnerKind};
 
 /// The account of gathering Jobs as it is shipped, and how its roles begin.
@@ -93,15 +93,5 @@ impl JobArgs {
             environment,
             priority_class: job_priority_class.clone(),
         })
-    }
-}
-
-/// A path at which a container may have a volume.
-fn mount(text: &str) -> Result<String, String> {
-    let fits = text.starts_with('/') && text.len() <= 1024 && !text.contains(':');
-    if fits {
-        Ok(text.to_owned())
-    } else {
-        Err("it is a whole path without a colon, of 1024 characters at most".to_owned())
     }
 }
