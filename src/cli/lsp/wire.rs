@@ -120,8 +120,8 @@ mod tests {
         );
         let mut stream = text.as_bytes();
         let mut next = || read(&mut stream).unwrap();
-        assert!(next().unwrap().unwrap_err().starts_with("no message: "));
-        assert!(next().unwrap().unwrap_err().contains("is too long"));
+        assert!(next().unwrap().unwrap_err().to_string().starts_with("no message: "));
+        assert!(next().unwrap().unwrap_err().to_string().contains("is too long"));
         assert!(next().unwrap().is_ok());
         assert!(next().is_none());
         assert!(read(&mut "Content-Lend: 3\r\n\r\n".as_bytes()).is_err());

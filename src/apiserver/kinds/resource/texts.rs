@@ -93,7 +93,7 @@ pub(super) fn uid(field: &Field<'_>, errors: &mut FieldErrors) {
             } else {
                 format!("error validating uid: invalid UUID length: {length}")
             };
-            errors.add(|| field.invalid(why.to_string()));
+            errors.add(|| field.invalid(why));
         }
         Ok(_) if text.len() != 36 || text.bytes().any(|b| b.is_ascii_uppercase()) => {
             errors.add(|| field.invalid(form));
