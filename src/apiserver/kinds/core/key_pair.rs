@@ -1,11 +1,10 @@
 //! Whether a certificate and a private key belong together, as `X509KeyPair` of Go's crypto/tls says it.
 
+use admit_apimachinery::go::pem::{self, Block};
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls::pki_types::PrivateKeyDer;
 use thiserror::Error;
 use x509_parser::prelude::{FromDer, SubjectPublicKeyInfo};
-
-use crate::kinds::shared::pem::{self, Block};
 
 const CERTIFICATE: &str = "CERTIFICATE";
 const PRIVATE_KEY: &str = "PRIVATE KEY";
