@@ -1,5 +1,6 @@
 //! The command-line flags for gatherings that run as Jobs, shared by the commands that run their controller.
 
+use admit_apimachinery::pointer;
 use admit_apimachinery::yaml;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
@@ -68,7 +69,7 @@ impl JobArgs {
         let rights = generate::rights_with_jobs(namespace)?;
         let documents = yaml::parse_values(&rights).map_err(|error| Fault::internal(error.message))?;
         let of_jobs = |document: &Value| {
-            let name = document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+            let name = pointer::text(document, "/metadata/name");
             name == ACCOUNT || name.starts_with(ROLES)
         };
         Ok(documents.into_iter().map(|tree| tree.value).filter(of_jobs).collect())

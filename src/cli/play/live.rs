@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use admit_apimachinery::pointer;
 use http::Request;
 use http::header::ACCEPT;
 use jiff::Timestamp;
@@ -148,9 +149,7 @@ impl Live {
 
 /// The columns that kubectl shows without `-o wide`, the namespace before them, and the conditions behind.
 fn shown(title: &str, table: &Value) -> Value {
-    let list = |pointer: &str| {
-        table.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-    };
+    let list = |pointer: &str| pointer::items(table, pointer);
     let columns = list("/columnDefinitions");
     let is_narrow = |column: &Value| column.get("priority").and_then(Value::as_i64).unwrap_or_default() == 0;
     let names = columns.iter().filter(|column| is_narrow(column)).filter_map(|column| column.get("name"));

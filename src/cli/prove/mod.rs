@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use admit_analysis::prove::{Inquiry, Question, Side, Solver, Subject, Undecided, Verdict};
+use admit_apimachinery::pointer;
 use admit_policy::manifest::Document;
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
@@ -294,8 +295,8 @@ impl ProveArgs {
 /// Of a policy about kinds whose fields are not known: those built in, and those whose definition is not given.
 fn of_no_subject(claim: &'static str, left: &Document, right: Option<&Document>) -> Answer {
     let compared: Vec<&Document> = std::iter::once(left).chain(right).collect();
-    let rules = left.value.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
-    let named = rules.into_iter().flatten().filter_map(|rule| rule.get("resources")?.as_array());
+    let rules = pointer::items(&left.value, "/spec/matchConstraints/resourceRules");
+    let named = rules.iter().filter_map(|rule| rule.get("resources")?.as_array());
     let mut named: Vec<&str> = named.flatten().filter_map(Value::as_str).collect();
     named.dedup();
     let kinds = if named.is_empty() { "no kinds".to_owned() } else { named.join(", ") };
@@ -343,7 +344,7 @@ fn is_definition(value: &Value) -> bool {
 }
 
 fn name(value: &Value) -> String {
-    value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
+    pointer::text(value, "/metadata/name").to_owned()
 }
 
 type Pair<'d> = (&'d Document, Option<&'d Document>);
@@ -375,9 +376,8 @@ fn paired<'d>(left: &'d [Document], right: Option<&'d [Document]>) -> Result<Vec
 /// The kinds that a document's rules are about: its served versions, or those that a policy's constraints name.
 fn subjects(document: &Document, definitions: &[Document]) -> Result<Vec<Subject>, Fault> {
     let of = |definition: &Document| -> Result<Vec<Subject>, Fault> {
-        let versions = definition.value.pointer("/spec/versions").and_then(Value::as_array);
-        let served =
-            versions.into_iter().flatten().filter(|version| version.get("served") == Some(&json!(true)));
+        let versions = pointer::items(&definition.value, "/spec/versions");
+        let served = versions.iter().filter(|version| version.get("served") == Some(&json!(true)));
         let names = served.filter_map(|version| version.get("name").and_then(Value::as_str));
         names
             .map(|name| {
@@ -399,10 +399,10 @@ fn subjects(document: &Document, definitions: &[Document]) -> Result<Vec<Subject
 }
 
 fn is_constrained(policy: &Value, definition: &Value) -> bool {
-    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer: &str| pointer::text(definition, pointer);
     let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
-    let rules = policy.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
-    rules.into_iter().flatten().any(|rule| {
+    let rules = pointer::items(policy, "/spec/matchConstraints/resourceRules");
+    rules.iter().any(|rule| {
         let has = |list: &str, is_it: &dyn Fn(&str) -> bool| {
             let items = rule.get(list).and_then(Value::as_array);
             items.into_iter().flatten().filter_map(Value::as_str).any(is_it)
