@@ -82,10 +82,8 @@
 //! | type or variant `Interrupted`, `Stopped`, `Closed` | the work was ended from outside | nobody's |
 //! | variant `Internal` | this program or its machine failed | ours |
 //!
-//! `Result<_, String>` remains where the text is all that anybody needs: what libraries of Go say word by word (schedules
-//! of CronJobs, pairs of certificates and keys), the value parsers of clap (`cli::value_parsers`, flags), and reasons that
-//! a refusal, a status or a log line only repeats. Whoever can tell cases apart, or puts the text into another one, gets a
-//! type.
+//! Errors have types, with the fields that their words need. `tests/product/architecture` names the few results whose error
+//! is a text, and why. An outcome that is told in a status is no error: it is an enum with a variant for what failed.
 //!
 //! The error of a module's main operation may be called `Error`, where the module gives it its name: `cyndi::Error`.
 

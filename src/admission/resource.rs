@@ -2,6 +2,7 @@
 //! schema and rules would refuse, in its words.
 
 use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::pointer;
 use admit_policy::crd::{CompiledCrd, CrdVersion, Unread, Write, Written};
 use admit_policy::schema::Malformed;
 use admit_policy::{Deadline, Denial, Documents, EvalOptions, Operation, Reason, Request, Status};
@@ -63,7 +64,7 @@ fn stored(version: &CrdVersion, mut object: Value, deadline: Deadline<'_>) -> Re
 /// The whole `Status`, with a cause for each mistake.
 fn denial(definition: &CompiledCrd, written: &Written) -> Denial {
     let (group, kind) = (&definition.definition().group, &definition.definition().names.kind);
-    let name = written.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let name = pointer::text(&written.object, "/metadata/name");
     let causes = written.errors.iter().map(FieldError::cause).collect();
     let status = Status::invalid(group, kind, name, causes);
     Denial { message: status.message.clone(), reason: Reason::Invalid, status }

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-pub use self::policy::{AuditPolicy, AuditPolicyError};
+pub use self::policy::{AuditPolicy, AuditPolicyError, AuditPolicyErrorKind};
 pub(crate) use self::policy::{Level, Recorded, Stage};
 
 /// Bytes of events that wait to be written.

@@ -10,6 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use admit_apimachinery::yaml::Position;
 use admit_apiserver::{AuditLog, AuditPolicy};
 
 pub(super) use self::rotated::Limits;
@@ -63,14 +64,15 @@ pub(super) fn open(file: &Path, limits: Limits) -> Result<AuditLog, Fault> {
 /// # Errors
 /// For a file that cannot be read, or holds none.
 pub(super) fn policy(file: &Path) -> Result<AuditPolicy, Fault> {
-    let wrong = |error: &dyn std::fmt::Display| {
-        Fault::usage(format!("--audit-policy-file: `{}`: {error}", file.display()))
-    };
     let text = load::text(file)
         .map_err(|fault| Fault { message: format!("--audit-policy-file: {fault}"), ..fault })?;
-    let policy = AuditPolicy::parse(&text).map_err(|error| wrong(&error))?;
-    for field in policy.unknown_fields() {
-        process::warn(&format!("`{}`: `{field}` is no field of a policy, and says nothing", file.display()));
+    let shown = file.display();
+    let policy = AuditPolicy::parse(&text)
+        .map_err(|error| Fault::usage(format!("--audit-policy-file: {shown}:{error}")))?;
+    for (Position { line, column }, field) in policy.unknown_fields() {
+        process::warn(&format!(
+            "{shown}:{line}:{column}: `{field}` is no field of a policy, and says nothing"
+        ));
     }
     Ok(policy)
 }

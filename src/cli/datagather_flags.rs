@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use thiserror::Error;
 
 use super::value_parsers::{label, name};
 use crate::controllers::datagather::{ObfuscationSettings, Settings, TokenSettings, UploadSettings};
@@ -107,21 +108,25 @@ impl RoundArgs {
 #[derive(Clone, Copy, Debug)]
 struct Round(Option<Duration>);
 
-fn minutes(text: &str) -> Result<Round, String> {
+/// Why a text says neither how often nor never.
+#[derive(Debug, Error)]
+#[error("it is `never`, or a number from {} to {}", .0.start(), .0.end())]
+struct RoundError(RangeInclusive<u64>);
+
+fn minutes(text: &str) -> Result<Round, RoundError> {
     round(text, 10..=527_040, Duration::from_mins)
 }
 
-fn hours(text: &str) -> Result<Round, String> {
+fn hours(text: &str) -> Result<Round, RoundError> {
     round(text, 1..=8_784, Duration::from_hours)
 }
 
-fn round(text: &str, range: RangeInclusive<u64>, unit: fn(u64) -> Duration) -> Result<Round, String> {
+fn round(text: &str, range: RangeInclusive<u64>, unit: fn(u64) -> Duration) -> Result<Round, RoundError> {
     if text == "never" {
         return Ok(Round(None));
     }
     let count = text.parse().ok().filter(|count| range.contains(count));
-    let expected = || format!("it is `never`, or a number from {} to {}", range.start(), range.end());
-    count.map(|count| Round(Some(unit(count)))).ok_or_else(expected)
+    count.map(|count| Round(Some(unit(count)))).ok_or(RoundError(range))
 }
 
 impl DataGatherArgs {

@@ -6,6 +6,7 @@ use admit_analysis::releases::facts::unknown_of;
 use admit_policy::{AdhocError, Answer, evaluate, release};
 use clap::Args;
 use serde_json::Value;
+use thiserror::Error;
 
 use super::Exit;
 use super::load;
@@ -119,13 +120,26 @@ impl EvalArgs {
     }
 }
 
-fn variable(text: &str) -> Result<(String, Value), String> {
-    let (name, json) = text.split_once('=').ok_or("must be NAME=JSON")?;
+/// Why a text binds no variable.
+#[derive(Debug, Error)]
+enum VariableError {
+    #[error("must be NAME=JSON")]
+    Form,
+    #[error("`{0}` is no name of a variable")]
+    Name(String),
+    #[error("`{json}` is not JSON: {error} (a text needs its quotes: {name}='\"text\"')")]
+    Json { name: String, json: String, error: serde_json::Error },
+}
+
+fn variable(text: &str) -> Result<(String, Value), VariableError> {
+    let (name, json) = text.split_once('=').ok_or(VariableError::Form)?;
     if !is_identifier(name) {
-        return Err(format!("`{name}` is no name of a variable"));
+        return Err(VariableError::Name(name.to_owned()));
     }
-    let value = serde_json::from_str(json).map_err(|error| {
-        format!("`{json}` is not JSON: {error} (a text needs its quotes: {name}='\"text\"')")
+    let value = serde_json::from_str(json).map_err(|error| VariableError::Json {
+        name: name.to_owned(),
+        json: json.to_owned(),
+        error,
     })?;
     Ok((name.to_owned(), value))
 }

@@ -1,5 +1,6 @@
 //! The command-line flags for gatherings that run as Jobs, shared by the commands that run their controller.
 
+use admit_apimachinery::pointer;
 use admit_apimachinery::yaml;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
@@ -7,7 +8,7 @@ use serde_json::Value;
 use super::datagather_flags::DataGatherArgs;
 use super::generate;
 use super::process::Fault;
-use super::value_parsers::name;
+use super::value_parsers::{mount, name};
 use crate::controllers::datagather::{JobSettings, RunnerKind};
 
 /// The account of gathering Jobs as it is shipped, and how its roles begin.
@@ -68,7 +69,7 @@ impl JobArgs {
         let rights = generate::rights_with_jobs(namespace)?;
         let documents = yaml::parse_values(&rights).map_err(|error| Fault::internal(error.message))?;
         let of_jobs = |document: &Value| {
-            let name = document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+            let name = pointer::text(document, "/metadata/name");
             name == ACCOUNT || name.starts_with(ROLES)
         };
         Ok(documents.into_iter().map(|tree| tree.value).filter(of_jobs).collect())
@@ -93,15 +94,5 @@ impl JobArgs {
             environment,
             priority_class: job_priority_class.clone(),
         })
-    }
-}
-
-/// A path at which a container may have a volume.
-fn mount(text: &str) -> Result<String, String> {
-    let fits = text.starts_with('/') && text.len() <= 1024 && !text.contains(':');
-    if fits {
-        Ok(text.to_owned())
-    } else {
-        Err("it is a whole path without a colon, of 1024 characters at most".to_owned())
     }
 }

@@ -83,6 +83,10 @@ fn finding(found: &Found) -> Finding {
     Finding { code, severity, mistake: found.error.clone(), help }
 }
 
+fn told_by(outcome: &Result<String, Fault>) -> Result<&str, &str> {
+    outcome.as_ref().map(String::as_str).map_err(|fault| fault.message.as_str())
+}
+
 /// Runs a command once for each group of releases that agree about the definitions at `paths`, and writes what it comes to.
 pub(super) fn run<P: AsRef<Path>>(
     asked: &Limited<'_>,
@@ -96,20 +100,20 @@ pub(super) fn run<P: AsRef<Path>>(
         let Some(first) = group.first().copied() else { continue };
         let missing = not_served(&documents, first);
         let (exit, outcome) = if asked.is_over() {
-            (Exit::Undecided, Err(asked.late()))
+            (Exit::Undecided, Err(Fault::undecided(asked.late())))
         } else if missing.is_empty() {
             match release::following(first.0, &mut command) {
                 Ok((exit, written)) => (exit, Ok(written)),
                 Err(fault) if fault.exit == Exit::Usage => return Err(fault),
-                Err(fault) => (fault.exit, Err(fault.message)),
+                Err(fault) => (fault.exit, Err(fault)),
             }
         } else {
             let told: Vec<String> = missing.iter().map(ToString::to_string).collect();
-            (Exit::NotCompiled, Err(told.join("\n")))
+            (Exit::NotCompiled, Err(Fault::not_compiled(told.join("\n"))))
         };
         match runs.last_mut() {
             Some(Run { releases, exit: known, outcome: written })
-                if *known == exit && *written == outcome =>
+                if *known == exit && told_by(written) == told_by(&outcome) =>
             {
                 releases.extend(group);
             }

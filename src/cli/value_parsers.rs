@@ -1,58 +1,105 @@
-//! Parsers of addresses and names on the command line, with their error messages.
+//! Parsers of values on the command line, with their error messages.
 
 use std::net::SocketAddr;
 
 use admit_apimachinery::names;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
+use thiserror::Error;
+
+/// Why a value is not taken: what is needed instead.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum ValueError {
+    #[error("an IP address and a port are needed, such as 127.0.0.1:8443; port 0 takes a free one")]
+    Address,
+    #[error("it is written as 2h, 30m or 1h30m")]
+    Duration,
+    #[error("it is written as 60s, 30m or 1h30m")]
+    Limit,
+    #[error(
+        "nothing can be decided in no time; name a time that is enough, such as 60s, or one that is never over, such as 1000h"
+    )]
+    NoTime,
+    #[error("it is written as 2026-01-02T03:04:05Z")]
+    Time,
+    #[error("it is made of lower case letters, digits and dashes in between, 63 at most")]
+    Label,
+    #[error("it is made of lower case letters and digits, dashes and dots in between, 253 at most")]
+    Name,
+    #[error("a namespace and a name are needed, such as openshift-monitoring/prometheus-k8s")]
+    Object,
+    #[error("must be KEY=VALUE")]
+    Pair,
+    #[error("it is made of letters, digits, dashes, dots and underscores, and begins with no dot")]
+    Folder,
+    #[error("it is a whole path without a colon, of 1024 characters at most")]
+    Mount,
+}
 
 /// An IP address and a port. Names of hosts are not looked up: a server listens where it was told to.
-pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
-    let example = "an IP address and a port are needed, such as 127.0.0.1:8443; port 0 takes a free one";
-    text.parse().map_err(|_| example.to_owned())
+pub(super) fn address(text: &str) -> Result<SocketAddr, ValueError> {
+    text.parse().map_err(|_| ValueError::Address)
 }
 
 /// A length of time that is more than none.
-pub(super) fn duration(text: &str) -> Result<SignedDuration, String> {
+pub(super) fn duration(text: &str) -> Result<SignedDuration, ValueError> {
     let parsed: Option<SignedDuration> = text.parse().ok();
-    parsed.filter(SignedDuration::is_positive).ok_or_else(|| "it is written as 2h, 30m or 1h30m".to_owned())
+    parsed.filter(SignedDuration::is_positive).ok_or(ValueError::Duration)
 }
 
 /// How long work may take. None at all would decide nothing: whoever wants no limit is told how to say so.
-pub(super) fn limit(text: &str) -> Result<SignedDuration, String> {
+pub(super) fn limit(text: &str) -> Result<SignedDuration, ValueError> {
     let parsed: Option<SignedDuration> = text.parse().ok();
     match parsed {
-        Some(time) if time.is_zero() => {
-            Err("nothing can be decided in no time; name a time that is enough, such as 60s, or one \
-                                             that is never over, such as 1000h"
-                .to_owned())
-        }
+        Some(time) if time.is_zero() => Err(ValueError::NoTime),
         Some(time) if time.is_positive() => Ok(time),
-        Some(_) | None => Err("it is written as 60s, 30m or 1h30m".to_owned()),
+        Some(_) | None => Err(ValueError::Limit),
     }
 }
 
 /// A name that is a part of a domain name, as those of Services and Namespaces are.
-pub(super) fn label(text: &str) -> Result<String, String> {
+pub(super) fn label(text: &str) -> Result<String, ValueError> {
     if !names::dns1123_label(text).is_empty() {
-        return Err("it is made of lower case letters, digits and dashes in between, 63 at most".to_owned());
+        return Err(ValueError::Label);
     }
     Ok(text.to_owned())
 }
 
 /// A name of most other objects: labels with dots between them.
-pub(super) fn name(text: &str) -> Result<String, String> {
+pub(super) fn name(text: &str) -> Result<String, ValueError> {
     if !names::dns1123_subdomain(text).is_empty() {
-        let form = "it is made of lower case letters and digits, dashes and dots in between, 253 at most";
-        return Err(form.to_owned());
+        return Err(ValueError::Name);
     }
     Ok(text.to_owned())
 }
 
 /// An object of a namespace, as NAMESPACE/NAME.
-pub(super) fn object(text: &str) -> Result<(String, String), String> {
-    let needed = "a namespace and a name are needed, such as openshift-monitoring/prometheus-k8s";
-    let (namespace, of) = text.split_once('/').ok_or(needed)?;
+pub(super) fn object(text: &str) -> Result<(String, String), ValueError> {
+    let (namespace, of) = text.split_once('/').ok_or(ValueError::Object)?;
     Ok((label(namespace)?, name(of)?))
+}
+
+/// A key and its value, as KEY=VALUE.
+pub(super) fn pair(text: &str) -> Result<(String, String), ValueError> {
+    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or(ValueError::Pair)?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// A moment.
+pub(super) fn time(text: &str) -> Result<Timestamp, ValueError> {
+    text.parse().map_err(|_| ValueError::Time)
+}
+
+/// The name of a folder that shows itself.
+pub(super) fn folder(text: &str) -> Result<String, ValueError> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let fits = !text.is_empty() && !text.starts_with('.') && text.chars().all(legal);
+    fits.then(|| text.to_owned()).ok_or(ValueError::Folder)
+}
+
+/// A path at which a container may have a volume.
+pub(super) fn mount(text: &str) -> Result<String, ValueError> {
+    let fits = text.starts_with('/') && text.len() <= 1024 && !text.contains(':');
+    fits.then(|| text.to_owned()).ok_or(ValueError::Mount)
 }
 
 #[cfg(test)]
@@ -84,10 +131,10 @@ mod tests {
     fn a_limit_of_no_time_is_met_with_its_remedy() {
         assert!(limit("60s").is_ok() && limit("1000h").is_ok());
         for text in ["0s", "0h0m"] {
-            assert!(limit(text).unwrap_err().contains("such as 1000h"), "{text}");
+            assert_eq!(limit(text), Err(ValueError::NoTime), "{text}");
         }
         for text in ["", "-5s", "soon", "60"] {
-            assert_eq!(limit(text).unwrap_err(), "it is written as 60s, 30m or 1h30m", "{text}");
+            assert_eq!(limit(text), Err(ValueError::Limit), "{text}");
         }
     }
 
@@ -95,7 +142,7 @@ mod tests {
     fn addresses_are_of_numbers() {
         assert!(address("[::1]:0").is_ok());
         for text in ["localhost:6443", ":6443", "6443", "127.0.0.1", "127.0.0.1:65536", ""] {
-            assert!(address(text).unwrap_err().contains("such as 127.0.0.1:8443"), "{text}");
+            assert_eq!(address(text), Err(ValueError::Address), "{text}");
         }
     }
 }

@@ -16,7 +16,8 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Fault> {
     written(path, text).map_err(|error| Fault::usage(format!("cannot write `{}`: {error}", path.display())))
 }
 
-fn written(path: &Path, text: &str) -> io::Result<()> {
+/// As [`write`], for whoever says more of what failed.
+pub(super) fn written(path: &Path, text: &str) -> io::Result<()> {
     let there = fs::metadata(path).ok();
     if there.as_ref().is_some_and(|there| !there.is_file()) {
         return fs::write(path, text);

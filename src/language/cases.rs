@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use admit_analysis::states::state_env;
 use admit_apimachinery::bounded::shorten;
+use admit_apimachinery::pointer;
 use admit_apimachinery::yaml::Written;
 use admit_cel::Type;
 use admit_policy::manifest::{Document, LoadError};
@@ -85,7 +86,7 @@ pub(crate) fn values(file: &File, last: &[(ExpressionId, Recorded)]) -> Vec<(usi
 }
 
 fn is_origin(document: &Document, origin: &Origin) -> bool {
-    let name = document.value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let name = pointer::text(&document.value, "/metadata/name");
     is_kind(document, origin.kind()) && name == origin.name()
 }
 

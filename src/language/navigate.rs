@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use admit_apimachinery::pointer;
 use admit_apimachinery::yaml::SpotId;
 use admit_cel::is_identifier;
 use admit_cel::syntax::Expr;
@@ -103,9 +104,9 @@ pub(crate) fn rename(file: &File, offset: usize, new: &str) -> Result<Vec<Range<
     if !is_identifier(new) {
         return Err(RenameError::NoName(new.to_owned()));
     }
-    let variables = document.value.pointer("/spec/variables").and_then(Value::as_array);
+    let variables = pointer::items(&document.value, "/spec/variables");
     let is_named = |variable: &&Value, name: &str| variable.get("name").and_then(Value::as_str) == Some(name);
-    let all = variables.into_iter().flatten();
+    let all = variables.iter();
     if all.clone().any(|variable| is_named(&variable, new)) {
         return Err(RenameError::Taken(new.to_owned()));
     }

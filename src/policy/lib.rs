@@ -120,8 +120,9 @@ pub use self::report::recording::{
 
 // Expressions of other objects.
 pub use self::devices::{
-    Device, DeviceFeatures, Devices, NoSelection, SELECTOR_LIMIT, Selected, SelectedBy, Selector,
-    SelectorProblem, device_selectors, selector_cost, selector_env, selector_problem,
+    Device, DeviceError, DeviceFeatures, Devices, MemberError, NoSelection, SELECTOR_LIMIT, Selected,
+    SelectedBy, SelectionError, Selector, SelectorError, SelectorProblem, device_selectors, selector_cost,
+    selector_env, selector_problem,
 };
 
 // Subjects with a page of their own.

@@ -155,11 +155,22 @@ async fn accept(
     }
 }
 
+/// Why a connection ended early.
+#[derive(Debug, Error)]
+enum Ended<E> {
+    #[error("{0}")]
+    Socket(io::Error),
+    #[error("{0}")]
+    NoEntry(NoEntry),
+    #[error("{0}")]
+    Talk(E),
+}
+
 async fn receive<H: Host>(host: H, entry: Option<Entry>, stream: TcpStream, guest: Guest) {
     host.told(Event::Opened);
     let caller = Caller { address: stream.peer_addr().ok().map(|peer| peer.ip()), ..Caller::default() };
     let ended = match (stream.set_nodelay(true), entry) {
-        (Err(error), _) => Err(error.to_string()),
+        (Err(error), _) => Err(Ended::Socket(error)),
         (Ok(()), None) => talked(&host, stream, caller, guest).await,
         (Ok(()), Some(entry)) => shaken(&host, entry, (stream, caller), guest).await,
     };
@@ -174,13 +185,13 @@ async fn shaken<H: Host>(
     entry: Entry,
     (stream, caller): (TcpStream, Caller),
     guest: Guest,
-) -> Result<(), String> {
+) -> Result<(), Ended<H::Error>> {
     let shaken = tokio::select! {
         shaken = entry.shake(stream, guest.limits.head) => shaken,
         () = guest.is_unwelcome() => Err(NoEntry::NoRoom),
     };
     host.told(Event::Shaken(shaken.as_ref().map(|_| ())));
-    let stream = shaken.map_err(|error| error.to_string())?;
+    let stream = shaken.map_err(Ended::NoEntry)?;
     guest.activity().stirs();
     let (_, session) = stream.get_ref();
     let mut shown =
@@ -199,8 +210,8 @@ async fn talked<H: Host>(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     caller: Caller,
     guest: Guest,
-) -> Result<(), String> {
-    host.clone().talk(stream, caller, guest).await.map_err(|error| error.to_string())
+) -> Result<(), Ended<H::Error>> {
+    host.clone().talk(stream, caller, guest).await.map_err(Ended::Talk)
 }
 
 /// Errors of `accept` that say nothing about the listener.

@@ -12,18 +12,27 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 /// What the authorities say of a certificate.
 pub type Verdict = Result<ClientCertVerified, Error>;
 
-/// A verifier that asks `by_authorities` for everything, and has `judge` decide what becomes of its verdict on a
-/// certificate.
+/// A verifier that asks `by_authorities` for everything, and has `judge` decide about certificates, which may ask for the
+/// verdict of the authorities.
 pub fn judged(
     by_authorities: Arc<dyn ClientCertVerifier>,
-    judge: impl Fn(Verdict, &CertificateDer<'_>) -> Verdict + Send + Sync + 'static,
+    judge: impl Fn(&dyn Fn() -> Verdict, &CertificateDer<'_>) -> Verdict + Send + Sync + 'static,
 ) -> Arc<dyn ClientCertVerifier> {
-    Arc::new(Judged { by_authorities, judge })
+    Arc::new(Judged { by_authorities, judge, optional: false })
+}
+
+/// A verifier that lets in whoever has the key of the certificate that is shown, and whoever shows none. INVARIANT: whoever
+/// serves with it has the certificate verified before its name counts.
+pub fn anybody(by_authorities: Arc<dyn ClientCertVerifier>) -> Arc<dyn ClientCertVerifier> {
+    let judge = |_: &dyn Fn() -> Verdict, _: &CertificateDer<'_>| Ok(ClientCertVerified::assertion());
+    Arc::new(Judged { by_authorities, judge, optional: true })
 }
 
 struct Judged<J> {
     by_authorities: Arc<dyn ClientCertVerifier>,
     judge: J,
+    /// Nobody needs a certificate, whatever the authorities ask.
+    optional: bool,
 }
 
 impl<J> fmt::Debug for Judged<J> {
@@ -34,14 +43,14 @@ impl<J> fmt::Debug for Judged<J> {
 
 impl<J> ClientCertVerifier for Judged<J>
 where
-    J: Fn(Verdict, &CertificateDer<'_>) -> Verdict + Send + Sync,
+    J: Fn(&dyn Fn() -> Verdict, &CertificateDer<'_>) -> Verdict + Send + Sync,
 {
     fn offer_client_auth(&self) -> bool {
         self.by_authorities.offer_client_auth()
     }
 
     fn client_auth_mandatory(&self) -> bool {
-        self.by_authorities.client_auth_mandatory()
+        !self.optional && self.by_authorities.client_auth_mandatory()
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
@@ -54,7 +63,8 @@ where
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Verdict {
-        (self.judge)(self.by_authorities.verify_client_cert(end_entity, intermediates, now), end_entity)
+        let verdict = || self.by_authorities.verify_client_cert(end_entity, intermediates, now);
+        (self.judge)(&verdict, end_entity)
     }
 
     fn verify_tls12_signature(

@@ -30,7 +30,7 @@ mod places;
 
 pub use accept::{Caller, Event, Host, Port, ServeError, serve};
 pub use activity::{Activity, UnderWay};
-pub use clients::{Verdict, judged};
+pub use clients::{Verdict, anybody, judged};
 pub use door::NoEntry;
 pub use guest::{Guest, Limits};
 pub use pace::Paced;

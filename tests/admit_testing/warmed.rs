@@ -58,11 +58,10 @@ pub(crate) fn definition(number: usize) -> Value {
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object",
         "properties": {"size": {"type": "integer"}, "names": {"type": "array", "maxItems": 10, "items": {"type": "string"}}},
         "x-kubernetes-validations": [{"rule": "self.size < 1000000", "message": "too large"}]}}});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("thing{number}s.example.com")},
-        "spec": {"group": "example.com", "scope": "Namespaced",
-            "names": {"plural": format!("thing{number}s"), "singular": format!("thing{number}"), "kind": format!("Thing{number}")},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}
-    })
+    testing::definition(
+        &format!("thing{number}s.example.com"),
+        &format!("Thing{number}"),
+        "Namespaced",
+        &schema,
+    )
 }

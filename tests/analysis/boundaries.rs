@@ -9,19 +9,12 @@ use crate::rows::{root, rows};
 const OPTIONS: LoadOptions = LoadOptions { ignore_unknown: true };
 
 fn definition(rule: &str) -> Document {
-    let text = serde_json::json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Namespaced",
-            "names": {"plural": "things", "kind": "Thing"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
-                "type": "object",
-                "x-kubernetes-validations": [{"rule": rule}],
-            }}}],
-        },
-    });
+    let text = testing::definition(
+        "things.example.com",
+        "Thing",
+        "Namespaced",
+        &serde_json::json!({"type": "object", "x-kubernetes-validations": [{"rule": rule}]}),
+    );
     Document::unwritten("rule".into(), text)
 }
 

@@ -7,23 +7,15 @@ use admit_policy::{LoadOptions, PolicySet, manifest};
 use serde_json::{Value, json};
 
 fn definition() -> Value {
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "gauges.example.com"},
-        "spec": {
-            "group": "example.com",
-            "names": {"plural": "gauges", "singular": "gauge", "kind": "Gauge", "listKind": "GaugeList"},
-            "scope": "Namespaced",
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
-                "type": "object",
-                "properties": {"spec": {
-                    "type": "object",
-                    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
-                }},
-            }}}],
-        },
-    })
+    testing::definition(
+        "gauges.example.com",
+        "Gauge",
+        "Namespaced",
+        &json!({"type": "object", "properties": {"spec": {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        }}}),
+    )
 }
 
 /// A policy of a kind with its binding and the definition of what it is about; `spec` is what it has beside constraints.

@@ -72,17 +72,7 @@ async fn a_definition_ends_in_proportion_to_its_objects() {
 
 fn definition() -> Value {
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Cluster",
-            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
-            }],
-        },
-    })
+    testing::definition("things.example.com", "Thing", "Cluster", &schema)
 }
 
 /// A disk that stores nothing while it is held up.

@@ -96,17 +96,12 @@ async fn custom_resources_are_checked_by_what_is_served_at_the_time() {
     assert_eq!(post(&server, POLICIES, &early).await.status, 201);
     let empty = json!({"observedGeneration": 1, "typeChecking": {}});
     assert_eq!(observed(&server, "early", 1).await["status"], empty, "nothing is known of the kind");
-    let definition = json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Namespaced",
-            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
-                "type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}
-            }}}],
-        },
-    });
+    let definition = testing::definition(
+        "widgets.example.com",
+        "Widget",
+        "Namespaced",
+        &json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}),
+    );
     assert_eq!(post(&server, DEFINITIONS, &definition).await.status, 201);
     let late = FromFile {
         file: "late.yaml".to_owned(),

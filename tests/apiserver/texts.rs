@@ -92,17 +92,7 @@ async fn what_is_nested_deeply_survives_a_restart() {
     let file = folder.path().join("store.redb");
     let server = server_on(&file).await;
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    let definition = json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Cluster",
-            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
-            }],
-        },
-    });
+    let definition = testing::definition("things.example.com", "Thing", "Cluster", &schema);
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     assert_eq!(post(&server, definitions, &definition).await.status, 201);
     let mut spec = json!([1.0, -0.0, u64::MAX, "\u{0}"]);

@@ -128,13 +128,12 @@ async fn items_with_keys() {
 #[tokio::test]
 async fn long_names_over_many_members() {
     let server = server().await;
-    let definition = json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.e.x"},
-        "spec": {"group": "e.x", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing", "singular": "thing", "listKind": "ThingList"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
-                {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}
-    });
+    let definition = testing::definition(
+        "things.e.x",
+        "Thing",
+        "Namespaced",
+        &json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+    );
     let made = post(&server, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await;
     assert_eq!(made.status, 201);
     let name = "n".repeat(1_000);

@@ -4,20 +4,12 @@ use admit_policy::crd::{CompiledCrd, ValidateOptions, Validation};
 use serde_json::{Value, json};
 
 fn definition(spec_schema: &Value) -> Value {
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec_schema}}},
-            }],
-        },
-    })
+    testing::definition(
+        "widgets.example.com",
+        "Widget",
+        "Namespaced",
+        &json!({"type": "object", "properties": {"spec": spec_schema}}),
+    )
 }
 
 fn refusals(spec_schema: &Value) -> Vec<String> {

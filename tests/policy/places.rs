@@ -97,7 +97,7 @@ fn cases_need_their_documents() {
     let why =
         PlaceDocuments::read(twice.iter().map(|document| &document.value)).expect_err("two configurations");
     assert_eq!(
-        why,
+        why.to_string(),
         "there are several documents of kind AuthenticationConfiguration, and a server reads one"
     );
 }

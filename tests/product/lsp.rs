@@ -1,21 +1,20 @@
 //! `admit lsp`: the real server over a connection in memory, and the program over its standard streams.
 
+mod client;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use admit::cli::Exit;
-use admit::cli::lsp::{LspOptions, serve};
-use lsp_server::{Connection, Message, Notification, Request, RequestId, Response};
+use lsp_server::Message;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long an answer may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(120);
+use self::client::{Client, at, range};
 
 const POLICY: &str = "apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -31,99 +30,6 @@ spec:
       'ä' != '💡' && variables.short &&
       object.metadata.nam != 'x'
 ";
-
-struct Client {
-    connection: Connection,
-    server: JoinHandle<Exit>,
-    asked: i32,
-    /// What the server told without being asked.
-    told: Vec<Notification>,
-}
-
-impl Client {
-    fn start(params: Value) -> (Self, Value) {
-        let (theirs, connection) = Connection::memory();
-        let server = thread::spawn(move || serve(theirs, LspOptions::default()));
-        let mut client = Self { connection, server, asked: 0, told: Vec::new() };
-        let initialized = client.ask("initialize", params).unwrap();
-        client.tell("initialized", json!({}));
-        (client, initialized)
-    }
-
-    fn tell(&self, method: &str, params: Value) {
-        let told = Notification::new(method.to_owned(), params);
-        self.connection.sender.send(told.into()).unwrap();
-    }
-
-    fn begin(&mut self, method: &str, params: Value) -> RequestId {
-        self.asked += 1;
-        let id = RequestId::from(self.asked);
-        let request = Request::new(id.clone(), method.to_owned(), params);
-        self.connection.sender.send(request.into()).unwrap();
-        id
-    }
-
-    fn ask(&mut self, method: &str, params: Value) -> Result<Value, (i32, String)> {
-        let id = self.begin(method, params);
-        self.answer(&id)
-    }
-
-    fn answer(&mut self, id: &RequestId) -> Result<Value, (i32, String)> {
-        loop {
-            match self.connection.receiver.recv_timeout(PATIENCE).unwrap() {
-                Message::Response(Response { id: of, response_result, .. }) if of == *id => {
-                    return response_result.map_err(|error| (error.code, error.message));
-                }
-                Message::Notification(told) => self.told.push(told),
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    fn open(&self, uri: &str, text: &str) {
-        let document = json!({"uri": uri, "languageId": "yaml", "version": 1, "text": text});
-        self.tell("textDocument/didOpen", json!({"textDocument": document}));
-    }
-
-    fn change(&self, uri: &str, version: i32, changes: &Value) {
-        let document = json!({"uri": uri, "version": version});
-        self.tell("textDocument/didChange", json!({"textDocument": document, "contentChanges": changes}));
-    }
-
-    /// The mistakes of a version of a document.
-    fn diagnostics(&mut self, uri: &str, version: i32) -> Vec<Value> {
-        let is_it = |told: &Notification| {
-            told.method == "textDocument/publishDiagnostics"
-                && told.params["uri"] == uri
-                && told.params["version"] == version
-        };
-        loop {
-            if let Some(at) = self.told.iter().position(is_it) {
-                return self.told.remove(at).params["diagnostics"].as_array().unwrap().clone();
-            }
-            match self.connection.receiver.recv_timeout(PATIENCE).unwrap() {
-                Message::Notification(told) => self.told.push(told),
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    fn end(mut self) {
-        assert_eq!(self.ask("shutdown", Value::Null), Ok(Value::Null));
-        let (code, _) = self.ask("textDocument/hover", json!({})).unwrap_err();
-        assert_eq!(code, -32_600, "nothing is answered behind it");
-        self.tell("exit", Value::Null);
-        assert_eq!(self.server.join().unwrap(), Exit::Expected);
-    }
-}
-
-fn at(uri: &str, line: u32, character: u32) -> Value {
-    json!({"textDocument": {"uri": uri}, "position": {"line": line, "character": character}})
-}
-
-fn range(line: u32, start: u32, end: u32) -> Value {
-    json!({"start": {"line": line, "character": start}, "end": {"line": line, "character": end}})
-}
 
 #[test]
 fn the_protocol_is_spoken_from_begin_to_end() {
@@ -315,7 +221,7 @@ cases:
     assert_eq!(client.ask("textDocument/inlayHint", hints.clone()), Ok(json!([])), "nothing was run");
     let ran = client.ask("workspace/executeCommand", lenses[0]["command"].clone()).unwrap();
     assert_eq!(ran, json!({"passed": true, "outcome": "allow", "message": "PASS: ä short name: allow"}));
-    match client.connection.receiver.recv_timeout(PATIENCE).unwrap() {
+    match client.next() {
         Message::Request(request) => assert_eq!(request.method, "workspace/inlayHint/refresh"),
         other => panic!("{other:?}"),
     }
@@ -335,7 +241,7 @@ cases:
     let arguments = json!({"command": "admit.runCase", "arguments": [suite_uri, "denied"]});
     let ran = client.ask("workspace/executeCommand", arguments).unwrap();
     assert_eq!((&ran["passed"], &ran["outcome"]), (&json!(false), &json!("deny")));
-    assert!(matches!(client.connection.receiver.recv_timeout(PATIENCE), Ok(Message::Request(_))));
+    assert!(matches!(client.next(), Message::Request(_)));
     let nothing = json!({"command": "admit.runCase", "arguments": [suite_uri, "nothing"]});
     let (_, why) = client.ask("workspace/executeCommand", nothing).unwrap_err();
     assert!(why.contains("is called `nothing`"), "{why}");

@@ -157,17 +157,7 @@ fn binding() -> Value {
 
 fn definition() -> Value {
     let schema = json!({"type": "object", "properties": {"most": {"type": "integer"}}});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "limits.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Namespaced",
-            "names": {"plural": "limits", "singular": "limit", "kind": "Limit", "listKind": "LimitList"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
-            }],
-        },
-    })
+    testing::definition("limits.example.com", "Limit", "Namespaced", &schema)
 }
 
 #[test]

@@ -147,6 +147,20 @@ async fn without_definitions_of_reports_the_remedy_is_told() {
     running.terminate();
 }
 
+/// Of a server whose controller scans every second.
+const SCANNING: [&str; 10] = [
+    "--crds",
+    "deploy/crds",
+    "--crds",
+    "deploy/reports",
+    "--controllers",
+    "scan",
+    "--scan-policies",
+    "scan.yaml",
+    "--scan-every",
+    "1s",
+];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_controller_keeps_reports() {
     let place = Workplace::new();
@@ -159,18 +173,7 @@ async fn the_controller_keeps_reports() {
     assert_eq!(told.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&told.stderr).contains("needs --scan-policies"));
 
-    let running = place.start_with(&[
-        "--crds",
-        "deploy/crds",
-        "--crds",
-        "deploy/reports",
-        "--controllers",
-        "scan",
-        "--scan-policies",
-        "scan.yaml",
-        "--scan-every",
-        "1s",
-    ]);
+    let running = place.start_with(&SCANNING);
     let client = place.client().await;
     fill(&client).await;
     let open: Api<DynamicObject> = Api::namespaced_with(
@@ -201,20 +204,7 @@ async fn the_controller_keeps_reports() {
 async fn a_scan_that_takes_too_long_changes_no_report() {
     let place = Workplace::new();
     fs::write(place.path().join("scan.yaml"), POLICIES).unwrap();
-    let running = place.start_with(&[
-        "--crds",
-        "deploy/crds",
-        "--crds",
-        "deploy/reports",
-        "--controllers",
-        "scan",
-        "--scan-policies",
-        "scan.yaml",
-        "--scan-every",
-        "1s",
-        "--scan-timeout",
-        "1ns",
-    ]);
+    let running = place.start_with(&[SCANNING.as_slice(), &["--scan-timeout", "1ns"]].concat());
     let client = place.client().await;
     fill(&client).await;
     let told = async {

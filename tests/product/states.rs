@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::output_schemas::schema;
 use crate::repository::root;
@@ -120,7 +120,7 @@ fn what_is_drawn_is_written_as_its_schema_says() {
         let output = shipped.run(&["-o", "json"]);
         let told = String::from_utf8_lossy(&output.stderr);
         let drawn: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{told}"));
-        assert_eq!(drawn["differences"], serde_json::json!([]));
+        assert_eq!(drawn["differences"], json!([]));
         assert_eq!(complaints(&schema("states"), &drawn), Vec::<String>::new(), "{}", shipped.folder);
         let is_state = shipped.drawn.contains(&"--state");
         assert_eq!(drawn["pictures"][0]["state"].is_string(), is_state, "{}", shipped.folder);
@@ -160,28 +160,18 @@ fn differences_are_named_and_have_their_code() {
 fn what_is_undecided_has_a_code_of_its_own() {
     let place = tempfile::tempdir().unwrap();
     let crd = place.path().join("crd.yaml");
-    let text = "apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: things.example.com}
-spec:
-  group: example.com
-  scope: Cluster
-  names: {plural: things, kind: Thing}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          phase: {type: string, enum: [A, B]}
-          key: {type: string, maxLength: 20, default: none}
-        x-kubernetes-validations:
-        - rule: \"!has(self.phase) || self.phase != 'B' || self.key.matches('^x{7}$')\"
-          message: no such key
-";
-    std::fs::write(&crd, text).unwrap();
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "phase": {"type": "string", "enum": ["A", "B"]},
+            "key": {"type": "string", "maxLength": 20, "default": "none"},
+        },
+        "x-kubernetes-validations": [
+            {"rule": "!has(self.phase) || self.phase != 'B' || self.key.matches('^x{7}$')", "message": "no such key"},
+        ],
+    });
+    std::fs::write(&crd, testing::definition("things.example.com", "Thing", "Cluster", &schema).to_string())
+        .unwrap();
     let output = states(&["--policies", crd.to_str().unwrap(), "--field", "phase"]);
     let told = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(5), "{told}");
@@ -244,7 +234,7 @@ fn pictures_are_readable_in_light_and_dark() {
             (&"rgb(255, 255, 255)".into(), &"rgb(22, 24, 28)".into())
         );
         assert_ne!(light["ink"], dark["ink"], "{folder}");
-        assert_eq!(light["sizes"], serde_json::json!(["13px"]), "{folder}");
+        assert_eq!(light["sizes"], json!(["13px"]), "{folder}");
         assert_eq!(light["width"], 800, "{folder}");
         assert!(light["changes"].as_u64() > Some(5), "{folder}: {light:#}");
         let texts = light["texts"].as_array().unwrap();
@@ -268,31 +258,13 @@ fn pictures_are_readable_in_light_and_dark() {
 fn what_is_too_much_is_undecided_by_its_name() {
     let place = tempfile::tempdir().unwrap();
     let crd = place.path().join("crd.yaml");
+    let flags = (0..100).map(|n| (format!("f{n}"), json!({"type": "boolean"})));
+    let mut properties: serde_json::Map<_, _> = flags.collect();
     let values: Vec<String> = (0..10_000).map(|n| format!("V{n}")).collect();
-    let flags: Vec<String> = (0..100).map(|n| format!("f{n}: {{type: boolean}}")).collect();
-    let text = format!(
-        "apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {{name: things.example.com}}
-spec:
-  group: example.com
-  scope: Cluster
-  names: {{plural: things, kind: Thing}}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          phase: {{type: string, enum: [{}]}}
-          {}
-",
-        values.join(", "),
-        flags.join("\n          ")
-    );
-    std::fs::write(&crd, text).unwrap();
+    properties.insert("phase".to_owned(), json!({"type": "string", "enum": values}));
+    let schema = json!({"type": "object", "properties": properties});
+    std::fs::write(&crd, testing::definition("things.example.com", "Thing", "Cluster", &schema).to_string())
+        .unwrap();
     let policies = ["--policies", crd.to_str().unwrap()];
     let output = states(&[policies.as_slice(), &["--field", "phase"]].concat());
     let told = String::from_utf8_lossy(&output.stderr);

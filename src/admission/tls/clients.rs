@@ -31,7 +31,7 @@ impl Clients {
             return Ok(by_authority);
         }
         let subjects = self.subjects.clone();
-        Ok(admit_serving::judged(by_authority, move |verdict, certificate| match verdict {
+        Ok(admit_serving::judged(by_authority, move |verdict, certificate| match verdict() {
             Ok(_) if !is_named(certificate, &subjects) => {
                 Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
             }

@@ -8,9 +8,10 @@ use admit_policy::crd::Write;
 use admit_policy::suite::{self, Outcome, Suite};
 use admit_policy::{
     AccessAnswers, Builtins, Catalogue, Decision, Documents, Enforcement, EvalOptions, KnownKinds, Object,
-    Operation, Policy, PolicySet, Request, RulePath, Skipped, Verdict, with_system_fields,
+    Operation, Policy, PolicySet, Request, RulePath, Skipped, Status, Verdict, with_system_fields,
 };
 use serde_json::{Value, json};
+use thiserror::Error;
 
 use super::ask::Ask;
 
@@ -45,6 +46,16 @@ impl Judged {
     pub(super) fn passes(&self) -> bool {
         self.refused.is_none() && !self.denies
     }
+}
+
+/// Why a server refuses an object before it asks policies.
+#[derive(Debug, Error)]
+enum Untaken {
+    /// A field is invalid, or none of the kind's: in the words of the server.
+    #[error("{0}")]
+    Field(String),
+    #[error("{}", .0.message)]
+    Refused(Box<Status>),
 }
 
 struct Taken {
@@ -86,7 +97,7 @@ impl<'a> Judge<'a> {
         }
         let taken = match take(ask, ask.object.as_ref(), &host) {
             Ok(taken) => taken,
-            Err(refused) => return Judged { refused: Some(refused), ..Judged::default() },
+            Err(untaken) => return Judged { refused: Some(untaken.to_string()), ..Judged::default() },
         };
         let mut request = request(ask, &taken);
         let mut judged = Judged { old_object: taken.old, ..Judged::default() };
@@ -113,7 +124,7 @@ impl<'a> Judge<'a> {
         let object = mutated.object?;
         match take(ask, Some(&object), host) {
             Ok(taken) => request.object = taken.object.map(Object::from),
-            Err(refused) => return Some(refused),
+            Err(untaken) => return Some(untaken.to_string()),
         }
         None
     }
@@ -161,7 +172,7 @@ impl<'a> Judge<'a> {
 }
 
 /// What a server does before it asks policies.
-fn take(ask: &Ask, object: Option<&Value>, host: &Documents) -> Result<Taken, String> {
+fn take(ask: &Ask, object: Option<&Value>, host: &Documents) -> Result<Taken, Untaken> {
     let as_sent = Taken { object: object.cloned(), old: ask.old_object.clone() };
     let Some(new) = object.filter(|_| matches!(ask.operation, Operation::Create | Operation::Update)) else {
         return Ok(as_sent);
@@ -173,7 +184,7 @@ fn take(ask: &Ask, object: Option<&Value>, host: &Documents) -> Result<Taken, St
         let (status, eval) = (ask.subresource == "status", EvalOptions::default());
         let written = Write { crd, version, old: old.as_ref(), status, eval }.decide(new);
         return match written.errors.first() {
-            Some(error) => Err(error.to_string()),
+            Some(error) => Err(Untaken::Field(error.to_string())),
             None => Ok(Taken { object: Some(written.object), old }),
         };
     }
@@ -183,10 +194,10 @@ fn take(ask: &Ask, object: Option<&Value>, host: &Documents) -> Result<Taken, St
     let prepared = host.builtins().and_then(|kinds| kinds.written(new, old, &ask.subresource));
     let Some(prepared) = prepared else { return Ok(as_sent) };
     if let Some(strict) = prepared.strict.first() {
-        return Err(strict.clone());
+        return Err(Untaken::Field(strict.clone()));
     }
     match prepared.refusal {
-        Some(status) => Err(status.message),
+        Some(status) => Err(Untaken::Refused(Box::new(status))),
         None => Ok(Taken { object: Some(prepared.object), old: prepared.old }),
     }
 }

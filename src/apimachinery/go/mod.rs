@@ -6,7 +6,7 @@
 //! | [`quote`](mod@quote), [`integer`], [`float`] | `strconv`, `unicode.IsPrint` |
 //! | [`duration`], [`layout`], [`instant`], [`zone`] | `time` |
 //! | [`netip`], [`url`] | `net/netip`, `net/url` |
-//! | [`base64`], [`hex`], [`json`] | `encoding/base64`, `encoding/hex`, `encoding/json` |
+//! | [`base64`], [`hex`], [`json`], [`pem`] | `encoding/base64`, `encoding/hex`, `encoding/json`, `encoding/pem` |
 
 pub mod base64;
 pub mod duration;
@@ -17,6 +17,7 @@ pub mod integer;
 pub mod json;
 pub mod layout;
 pub mod netip;
+pub mod pem;
 pub mod quote;
 pub mod url;
 pub mod zone;

@@ -139,6 +139,35 @@ impl Positions {
         }
     }
 
+    /// Where a field stands (`spec.list[0].map[a.b].c`), or the nearest one around it that is written.
+    ///
+    /// ```
+    /// let trees = admit_apimachinery::yaml::parse("rules:\n- verbs: [get]\n  users: [ann]\n")?;
+    /// let positions = &trees[0].positions;
+    /// assert_eq!((positions.find("rules[0].users[0]").line, positions.find("rules[0].groups").line), (3, 2));
+    /// # Ok::<(), admit_apimachinery::yaml::YamlError>(())
+    /// ```
+    #[must_use]
+    pub fn find(&self, field: &str) -> Position {
+        self.find_or(field, |_, _| None)
+    }
+
+    /// The same where a part of the path may lead to another node: `other` is asked for what the document does not have.
+    /// [`Self::find`] has an example.
+    pub fn find_or<'p>(
+        &'p self,
+        field: &str,
+        other: impl Fn(&'p Self, &str) -> Option<&'p Self>,
+    ) -> Position {
+        let mut node = self;
+        for segment in segments(field) {
+            let below = node.child(segment).or_else(|| node.item(segment.parse().ok()?));
+            let Some(below) = below.or_else(|| other(node, segment)) else { break };
+            node = below;
+        }
+        node.here
+    }
+
     /// The entries of a map, taken out; nothing for other nodes.
     pub(super) fn into_entries(self) -> HashMap<String, Self> {
         match self.below {
@@ -146,4 +175,23 @@ impl Positions {
             Below::Nothing | Below::Items(_) => HashMap::new(),
         }
     }
+}
+
+/// `spec.list[0].map[a.b].c` in parts: dots divide outside of brackets only.
+fn segments(field: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_usize;
+    field
+        .split(move |c: char| match c {
+            '[' => {
+                depth = depth.saturating_add(1);
+                depth == 1
+            }
+            ']' => {
+                depth = depth.saturating_sub(1);
+                depth == 0
+            }
+            '.' => depth == 0,
+            _ => false,
+        })
+        .filter(|segment| !segment.is_empty())
 }

@@ -16,6 +16,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use admit_apimachinery::pointer;
 use serde_json::Value;
 
 use super::policy_keys;
@@ -87,7 +88,7 @@ pub(super) fn decided_here(
 }
 
 fn policy_of(binding: &Value) -> &str {
-    binding.pointer("/spec/policyName").and_then(Value::as_str).unwrap_or_default()
+    pointer::text(binding, "/spec/policyName")
 }
 
 #[cfg(test)]

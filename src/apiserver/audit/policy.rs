@@ -5,10 +5,10 @@ mod rule;
 
 use std::collections::BTreeMap;
 
-use admit_apimachinery::yaml::{YamlError, parse_values};
+use admit_apimachinery::yaml::{self, Position, YamlError};
 use admit_policy::AccessAttributes;
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde_json::{Value, json};
 use thiserror::Error;
 
 use self::rule::Rule;
@@ -94,22 +94,33 @@ impl Recorded {
 /// let error = AuditPolicy::parse(&policy.replace("Metadata", "Everything")).unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     r#"rules[1].level: "Everything" is none of None, Metadata, Request, RequestResponse"#
+///     r#"9:3: rules[1].level: "Everything" is none of None, Metadata, Request, RequestResponse"#
 /// );
 /// ```
 #[derive(Clone, Debug)]
 pub struct AuditPolicy {
     rules: Vec<(Rule, Recorded)>,
-    unknown: Vec<String>,
+    unknown: Vec<(Position, String)>,
 }
 
-/// A text that is no policy.
+/// A text that is no policy, and where it is none.
 #[derive(Debug, Error)]
-pub enum AuditPolicyError {
+#[error("{}:{}: {kind}", position.line, position.column)]
+pub struct AuditPolicyError {
+    pub position: Position,
+    pub kind: AuditPolicyErrorKind,
+}
+
+/// What is wrong with a text that is no policy.
+#[derive(Debug, Error)]
+pub enum AuditPolicyErrorKind {
     #[error("{0}")]
-    Yaml(#[from] YamlError),
+    Yaml(String),
     #[error("it is no audit policy: {0}")]
-    Document(#[from] serde_json::Error),
+    Document(serde_json::Error),
+    /// A field of another type than it has to be of.
+    #[error("{field}: {error}")]
+    Type { field: String, error: serde_json::Error },
     #[error("it is a `{kind}` of `{api_version}`; a `Policy` of `audit.k8s.io/v1` is wanted")]
     Kind { kind: String, api_version: String },
     #[error("it has no rules")]
@@ -125,34 +136,50 @@ impl AuditPolicy {
     /// # Errors
     /// When the text is no policy, or says what cannot be.
     pub fn parse(text: &str) -> Result<Self, AuditPolicyError> {
-        let value = parse_values(text)?.into_iter().next().map(|tree| tree.value).unwrap_or_default();
-        let document: Document = serde_json::from_value(value)?;
+        let trees = yaml::parse(text).map_err(|YamlError { position, message, .. }| AuditPolicyError {
+            position,
+            kind: AuditPolicyErrorKind::Yaml(message),
+        })?;
+        let first = trees.into_iter().next();
+        let (value, positions) = first.map(|tree| (tree.value, tree.positions)).unwrap_or_default();
+        Self::read(&value, |field| positions.find(field))
+            .map_err(|kind| AuditPolicyError { position: positions.find(kind.field()), kind })
+    }
+
+    fn read(document: &Value, at: impl Fn(&str) -> Position) -> Result<Self, AuditPolicyErrorKind> {
+        let document: Document = decoded("", document)?;
         if document.kind != "Policy" || document.api_version != "audit.k8s.io/v1" {
-            return Err(AuditPolicyError::Kind { kind: document.kind, api_version: document.api_version });
+            let Document { kind, api_version, .. } = document;
+            return Err(AuditPolicyErrorKind::Kind { kind, api_version });
         }
-        let mut unknown: Vec<String> = document.other.into_keys().filter(|name| name != "metadata").collect();
+        let unknown = document.other.into_keys().filter(|name| name != "metadata");
+        let mut unknown: Vec<_> = unknown.map(|name| (at(&name), name)).collect();
         let everywhere = stages("omitStages", &document.omit_stages)?;
         let mut rules = Vec::with_capacity(document.rules.len());
-        for (index, rule) in document.rules.into_iter().enumerate() {
+        for (index, rule) in document.rules.iter().enumerate() {
             let path = format!("rules[{index}]");
-            unknown.extend(rule.other.keys().map(|name| format!("{path}.{name}")));
+            let rule: Rule = decoded(&path, rule)?;
+            unknown
+                .extend(rule.other.keys().map(|name| format!("{path}.{name}")).map(|path| (at(&path), path)));
             let level = rule.check(&path)?;
             let mut omitted = stages(&format!("{path}.omitStages"), &rule.omit_stages)?;
             omitted.iter_mut().zip(everywhere).for_each(|(omitted, everywhere)| *omitted |= everywhere);
             let omits_managed_fields = rule.omit_managed_fields.unwrap_or(document.omit_managed_fields);
             rules.push((rule, Recorded { level, omits_managed_fields, omitted }));
         }
-        if rules.is_empty() { Err(AuditPolicyError::NoRules) } else { Ok(Self { rules, unknown }) }
+        if rules.is_empty() { Err(AuditPolicyErrorKind::NoRules) } else { Ok(Self { rules, unknown }) }
     }
 
-    /// The fields of the text that no policy has: they change nothing, and are most likely a mistake.
+    /// The fields of the text that no policy has, each with its place: they change nothing, and are most likely a mistake.
     ///
     /// ```
-    /// let text = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: None, verb: [get]}]}";
-    /// assert_eq!(admit_apiserver::AuditPolicy::parse(text).unwrap().unknown_fields(), ["rules[0].verb"]);
+    /// let text = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: None\n  verb: [get]\n";
+    /// let policy = admit_apiserver::AuditPolicy::parse(text).unwrap();
+    /// let [(position, field)] = policy.unknown_fields() else { panic!("one") };
+    /// assert_eq!((position.line, field.as_str()), (5, "rules[0].verb"));
     /// ```
     #[must_use]
-    pub fn unknown_fields(&self) -> &[String] {
+    pub fn unknown_fields(&self) -> &[(Position, String)] {
         &self.unknown
     }
 
@@ -175,7 +202,7 @@ struct Document {
     #[serde(default)]
     kind: String,
     #[serde(default, deserialize_with = "or_default")]
-    rules: Vec<Rule>,
+    rules: Vec<Value>,
     #[serde(default, deserialize_with = "or_default")]
     omit_stages: Vec<String>,
     #[serde(default, deserialize_with = "or_default")]
@@ -189,11 +216,38 @@ fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D)
     Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
-fn wrong(field: String, problem: impl Into<String>) -> AuditPolicyError {
-    AuditPolicyError::Field { field, problem: problem.into() }
+/// What the value at `path` says. Every field has a default: one that cannot be read alone is the wrong one.
+fn decoded<T: DeserializeOwned>(path: &str, value: &Value) -> Result<T, AuditPolicyErrorKind> {
+    T::deserialize(value).map_err(|error| {
+        let wrong = value.as_object().into_iter().flatten().find_map(|(name, member)| {
+            let error = T::deserialize(json!({name: member})).err()?;
+            let field = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            Some(AuditPolicyErrorKind::Type { field, error })
+        });
+        wrong.unwrap_or_else(|| match path {
+            "" => AuditPolicyErrorKind::Document(error),
+            path => AuditPolicyErrorKind::Type { field: path.to_owned(), error },
+        })
+    })
 }
 
-fn stages(field: &str, named: &[String]) -> Result<[bool; 4], AuditPolicyError> {
+impl AuditPolicyErrorKind {
+    /// The field that is wrong; empty for the whole document.
+    fn field(&self) -> &str {
+        match self {
+            Self::Type { field, .. } | Self::Field { field, .. } => field,
+            Self::Kind { .. } => "kind",
+            Self::NoRules => "rules",
+            Self::Yaml(_) | Self::Document(_) => "",
+        }
+    }
+}
+
+fn wrong(field: String, problem: impl Into<String>) -> AuditPolicyErrorKind {
+    AuditPolicyErrorKind::Field { field, problem: problem.into() }
+}
+
+fn stages(field: &str, named: &[String]) -> Result<[bool; 4], AuditPolicyErrorKind> {
     let known = Stage::ALL.map(Stage::name);
     if let Some((index, name)) = named.iter().enumerate().find(|(_, name)| !known.contains(&name.as_str())) {
         let problem = format!("{name:?} is none of {}", known.join(", "));
@@ -275,28 +329,54 @@ mod tests {
     #[test]
     fn what_cannot_be_is_named_by_its_field() {
         for (rule, message) in [
-            ("nonResourceURLs: [healthz]", "rules[0].nonResourceURLs[0]: \"healthz\" has to begin with `/`"),
+            (
+                "nonResourceURLs: [healthz]",
+                "4:38: rules[0].nonResourceURLs[0]: \"healthz\" has to begin with `/`",
+            ),
             (
                 "nonResourceURLs: ['/a*b*']",
-                "rules[0].nonResourceURLs[0]: \"/a*b*\" may have `*` at its end only",
+                "4:38: rules[0].nonResourceURLs[0]: \"/a*b*\" may have `*` at its end only",
             ),
-            ("omitStages: [Received]", "rules[0].omitStages[0]: \"Received\" is none of RequestReceived,"),
-            ("resources: [{group: apps/v1}]", "rules[0].resources[0].group: \"apps/v1\" is no API group"),
-            ("resources: [{resourceNames: [a]}]", "rules[0].resources[0].resourceNames: names of objects"),
-            ("nonResourceURLs: [/a], namespaces: [b]", "rules[0].nonResourceURLs: a rule is about resources"),
-            ("users: ann", "it is no audit policy: "),
+            (
+                "omitStages: [Received]",
+                "4:33: rules[0].omitStages[0]: \"Received\" is none of RequestReceived,",
+            ),
+            (
+                "resources: [{group: apps/v1}]",
+                "4:33: rules[0].resources[0].group: \"apps/v1\" is no API group",
+            ),
+            (
+                "resources: [{resourceNames: [a]}]",
+                "4:33: rules[0].resources[0].resourceNames: names of objects",
+            ),
+            (
+                "nonResourceURLs: [/a], namespaces: [b]",
+                "4:20: rules[0].nonResourceURLs: a rule is about resources",
+            ),
+            ("users: ann", "4:20: rules[0].users: invalid type: string \"ann\", expected a sequence"),
+            ("namespaces: [a, 1]", "4:20: rules[0].namespaces: invalid type: integer `1`, expected a string"),
         ] {
             let error = policy(rule).unwrap_err().to_string();
             assert!(error.starts_with(message), "{error}");
         }
         for (text, message) in [
-            ("", "it is no audit policy: "),
+            ("", "1:1: it is no audit policy: "),
+            ("kind: Policy\nrules: 1\n", "2:1: rules: invalid type: integer `1`, expected a sequence"),
+            (
+                "kind: Policy\napiVersion: audit.k8s.io/v1\nrules:\n- {}\n- 1\n",
+                "4:3: rules[0].level: \"\" is none of",
+            ),
+            (
+                "kind: Policy\napiVersion: audit.k8s.io/v1\nrules:\n- level: None\n- 1\n",
+                "5:3: rules[1]: invalid type",
+            ),
             ("a: [", "1:4: not YAML: "),
             (
                 "{kind: Policy, apiVersion: audit.k8s.io/v1beta1}",
-                "it is a `Policy` of `audit.k8s.io/v1beta1`",
+                "1:2: it is a `Policy` of `audit.k8s.io/v1beta1`",
             ),
-            ("{kind: Policy, apiVersion: audit.k8s.io/v1}", "it has no rules"),
+            ("{kind: Policy, apiVersion: audit.k8s.io/v1}", "1:1: it has no rules"),
+            ("kind: Policy\napiVersion: audit.k8s.io/v1\nrules: []\n", "3:1: it has no rules"),
         ] {
             let error = AuditPolicy::parse(text).unwrap_err().to_string();
             assert!(error.starts_with(message), "{error}");

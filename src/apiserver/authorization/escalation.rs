@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use admit_apimachinery::go::quote::{quote, quote_all};
+use admit_apimachinery::pointer;
 use admit_apimachinery::status::Reason;
 use admit_policy::AccessAttributes;
 use admit_policy::rbac::{Missing, Rule, missing};
@@ -50,8 +51,7 @@ impl Authorization {
                 object.get("rules").and_then(Value::as_array).into_iter().flatten().map(Rule::read).collect()
             }
             _ => {
-                let text =
-                    |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+                let text = |pointer: &str| pointer::text(object, pointer);
                 let plural = if text("/roleRef/kind") == "Role" { "roles" } else { "clusterroles" };
                 if self.may(objects, call, "bind", plural, text("/roleRef/name")) {
                     return Ok(());

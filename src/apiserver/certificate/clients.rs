@@ -57,7 +57,7 @@ pub fn client_verifier(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>
         .allow_unauthenticated()
         .build()
         .map_err(|error| malformed(&error))?;
-    Ok(admit_serving::judged(by_authorities, move |verdict, certificate| match verdict {
+    Ok(admit_serving::judged(by_authorities, move |verdict, certificate| match verdict() {
         Err(error) if is_about_issuer(&error) && known.contains(certificate) => {
             Ok(ClientCertVerified::assertion())
         }

@@ -3,6 +3,7 @@
 //! whatever runs pods beside it, and streams fail with the message of an API server that cannot find the node.
 
 use admit_apimachinery::go;
+use admit_apimachinery::pointer;
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, Method, header};
@@ -186,7 +187,7 @@ impl Asked<'_> {
     /// The container that is meant has to be one of the pod's, and one has to be named where there are several.
     fn container(&self, pod: &Value) -> Result<String, Refusal> {
         let names = |pointer: &str| -> Vec<String> {
-            let containers = pod.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+            let containers = pointer::items(pod, pointer).iter();
             containers.filter_map(|container| container["name"].as_str()).map(str::to_owned).collect()
         };
         let own = names("/spec/containers");
@@ -207,7 +208,7 @@ impl Asked<'_> {
 }
 
 fn node_of(pod: &Value) -> &str {
-    pod.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default()
+    pointer::text(pod, "/spec/nodeName")
 }
 
 /// `ParseInt(text, 10, 32)`, or why it is no port.

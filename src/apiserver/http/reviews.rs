@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use admit_apimachinery::go::quote::quote_all;
+use admit_apimachinery::pointer;
 use admit_policy::AccessAttributes;
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -54,7 +55,7 @@ pub(super) async fn answer(
 const UNKNOWN: &str = "invalid bearer token";
 
 fn token_review(server: &Server, review: &Value) -> Result<Value, Refusal> {
-    let token = review.pointer("/spec/token").and_then(Value::as_str).unwrap_or_default();
+    let token = pointer::text(review, "/spec/token");
     if token.is_empty() {
         return Err(Refusal::bad_request("token is required for TokenReview in authentication"));
     }
@@ -84,7 +85,7 @@ fn token_review(server: &Server, review: &Value) -> Result<Value, Refusal> {
 }
 
 fn rules_review(registry: &Registry, identity: &Identity, review: &mut Value) -> Result<Value, Refusal> {
-    let namespace = review.pointer("/spec/namespace").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let namespace = pointer::text(review, "/spec/namespace").to_owned();
     if namespace.is_empty() {
         return Err(Refusal::bad_request("no namespace on request"));
     }

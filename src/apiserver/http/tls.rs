@@ -5,13 +5,9 @@
 
 use std::sync::Arc;
 
-use rustls::client::danger::HandshakeSignatureValid;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
-use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{
-    ConfigBuilder, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme,
-    WantsVerifier,
-};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{ConfigBuilder, Error, ServerConfig, WantsVerifier};
 
 /// The TLS of a server: a configuration, which decides about client certificates in the handshake, or one that
 /// [leaves them to authentication](Self::asking).
@@ -59,7 +55,7 @@ impl Tls {
         chain: Vec<CertificateDer<'static>>,
         key: PrivateKeyDer<'static>,
     ) -> Result<Self, Error> {
-        let anybody = Arc::new(Anybody(Arc::clone(&clients)));
+        let anybody = admit_serving::anybody(Arc::clone(&clients));
         let config = builder.with_client_cert_verifier(anybody).with_single_cert(chain, key)?;
         Ok(Self { config, clients: Some(clients) })
     }
@@ -77,50 +73,4 @@ pub(super) fn is_verified(
 ) -> bool {
     let verified = clients.verify_client_cert(certificate, intermediates, UnixTime::now());
     verified.inspect_err(|error| tracing::debug!(%error, "a client certificate is not known")).is_ok()
-}
-
-/// Lets in whoever has the key of the certificate that is shown. INVARIANT: whoever serves with it has the certificate
-/// verified before its name counts; it is therefore made by [`Tls::asking`] alone.
-#[derive(Debug)]
-struct Anybody(Arc<dyn ClientCertVerifier>);
-
-impl ClientCertVerifier for Anybody {
-    fn client_auth_mandatory(&self) -> bool {
-        false
-    }
-
-    fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.0.root_hint_subjects()
-    }
-
-    fn verify_client_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: UnixTime,
-    ) -> Result<ClientCertVerified, Error> {
-        Ok(ClientCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
 }

@@ -2,35 +2,47 @@
 //! Nobody owns what is set so.
 
 use serde_json::Value;
+use thiserror::Error;
 
-use super::typed::{Duplicates, Typing};
+use super::typed::{Duplicates, Problems, Typing};
+
+/// Why nothing is merged.
+#[derive(Debug, Error)]
+pub(crate) enum MergeError<'k> {
+    #[error("failed to convert patch object to typed object: {0}")]
+    Configuration(Problems),
+    #[error("failed to convert original object to typed object: {0}")]
+    Live(Problems),
+    /// The paths of what the configuration sets and is owned as a whole.
+    #[error("invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}", .0.join(", "))]
+    Atomic(Vec<String>),
+    /// No schema describes the kind; the group may be empty.
+    #[error(
+        "failed to convert patch object to typed object: no corresponding type for {group}/{version}, Kind={kind}"
+    )]
+    Untyped { group: &'k str, version: &'k str, kind: &'k str },
+}
 
 /// `live` with what `configuration` sets.
 ///
 /// # Errors
 /// When one of them does not fit the schema, or the configuration sets something that is owned as a whole.
-pub(crate) fn merged(typing: Typing<'_>, live: &Value, configuration: &Value) -> Result<Value, String> {
+pub(crate) fn merged(
+    typing: Typing<'_>,
+    live: &Value,
+    configuration: &Value,
+) -> Result<Value, MergeError<'static>> {
     let problems = typing.problems(configuration, Duplicates::Refused);
     if !problems.is_empty() {
-        return Err(format!("failed to convert patch object to typed object: {problems}"));
+        return Err(MergeError::Configuration(problems));
     }
     let atomics = typing.atomics(configuration);
     if !atomics.is_empty() {
-        return Err(format!(
-            "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}",
-            atomics.join(", ")
-        ));
+        return Err(MergeError::Atomic(atomics));
     }
     let problems = typing.problems(live, Duplicates::Allowed);
     if !problems.is_empty() {
-        return Err(format!("failed to convert original object to typed object: {problems}"));
+        return Err(MergeError::Live(problems));
     }
     Ok(typing.merge(live, configuration))
-}
-
-/// What is said of a kind that no schema describes; the group may be empty.
-pub(crate) fn untyped((group, version, kind): (&str, &str, &str)) -> String {
-    format!(
-        "failed to convert patch object to typed object: no corresponding type for {group}/{version}, Kind={kind}"
-    )
 }

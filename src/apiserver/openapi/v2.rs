@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use admit_apimachinery::pointer;
 use serde_json::{Map, Value};
 
 /// The media type that clients ask for, and the spelling that answers have.
@@ -88,7 +89,7 @@ fn operation(operation: &Value) -> Message {
 /// The parameters of a path or of an operation. None of them is a body.
 fn parameters(message: &mut Message, number: u32, owner: &Value) {
     for parameter in owner.get("parameters").and_then(Value::as_array).into_iter().flatten() {
-        let text = |pointer: &str| parameter.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let text = |pointer: &str| pointer::text(parameter, pointer);
         let in_path = text("/in") == "path";
         let (place, kind) = if in_path { (4, 5) } else { (3, 6) };
         let mut shown = Message::default();

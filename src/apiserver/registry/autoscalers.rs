@@ -2,6 +2,7 @@
 //! field for CPU utilization only, and shows everything else as JSON in annotations, so that nothing is lost in a
 //! round trip.
 
+use admit_apimachinery::pointer;
 use serde_json::{Map, Value, json};
 
 use crate::object;
@@ -79,7 +80,7 @@ pub(super) fn to_v1(stored: &Value) -> Value {
     if !others.is_empty() {
         annotations.insert(METRICS.to_owned(), Value::from(others).to_string().into());
     }
-    let current = stored.pointer("/status/currentMetrics").and_then(Value::as_array).into_iter().flatten();
+    let current = pointer::items(stored, "/status/currentMetrics").iter();
     let current = current.into_iter().find_map(|one| {
         one.pointer("/resource/current/averageUtilization").filter(|_| one["resource"]["name"] == "cpu")
     });

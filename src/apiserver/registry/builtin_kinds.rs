@@ -145,7 +145,7 @@ impl Builtins for BuiltinKinds {
             }
             None => merged(typed(&kind.group, &kind.version, &kind.kind)?, live, configuration),
         };
-        Some(made.map_err(Unmade::Failed))
+        Some(made.map_err(|error| Unmade::Failed(error.to_string())))
     }
 
     fn settled(&self, kind: &GroupVersionKind, object: Value, strict: bool) -> Result<Value, Unmade> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::pointer;
 use serde_json::{Value, json};
 
 use super::garbage_collector::AT_ONCE;
@@ -239,7 +240,7 @@ fn definitions_row(served: &Served) -> Option<Arc<ResourceInfo>> {
 
 fn custom_kind(stored: &Stored, counts: &Arc<Counts>) -> CustomKind {
     let definition = &*stored.object;
-    let text = |path: &str| definition.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text = |path: &str| pointer::text(definition, path).to_owned();
     let terminating = object::is_terminating(definition);
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
     let compiled = crate::served::compiled(definition).map(Arc::new);
@@ -353,7 +354,7 @@ fn deprecation(definition: &Value, info: &ResourceInfo, version: &Value) -> Opti
     }
     let ResourceInfo { group, kind, .. } = info;
     let text = format!("{} {kind} is deprecated", info.api_version());
-    let versions = definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+    let versions = pointer::items(definition, "/spec/versions").iter();
     let lasting = versions.filter(|other| other["served"] == true && other["deprecated"] != true);
     let lasting = lasting.filter_map(|other| other["name"].as_str());
     // In the order of preference the better version comes first.

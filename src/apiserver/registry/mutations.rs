@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Registry, kinds};
 use crate::codec::{recheck, recheck_kind};
-use crate::managed_fields::configuration::{merged, untyped};
+use crate::managed_fields::configuration::{MergeError, merged};
 use crate::managed_fields::schema::builtin;
 use crate::managed_fields::typed::Typing;
 use crate::resources::{ResourceInfo, ResourceTable};
@@ -33,14 +33,14 @@ impl Registry {
         let GroupVersionKind { group, version, kind } = kind;
         let info = served.table.find_kind(group, version, kind);
         let custom = info.filter(|info| !info.builtin).and_then(|info| served.custom_version(info));
-        let merge = |typing: Typing<'_>| merged(typing, live, configuration).map_err(Unmade::Failed);
-        match &custom {
-            Some(custom) => merge(Typing { schema: &custom.typing.0, root: custom.typing.1 }),
-            None => match typed(group, version, kind) {
-                Some(typing) => merge(typing),
-                None => Err(Unmade::Failed(untyped((group, version, kind)))),
-            },
-        }
+        let typing = match &custom {
+            Some(custom) => Some(Typing { schema: &custom.typing.0, root: custom.typing.1 }),
+            None => typed(group, version, kind),
+        };
+        let made = typing
+            .ok_or(MergeError::Untyped { group, version, kind })
+            .and_then(|typing| merged(typing, live, configuration));
+        made.map_err(|error| Unmade::Failed(error.to_string()))
     }
 
     /// An object that a policy changed, as it is read. What a definition does not know is dropped later, with what webhooks

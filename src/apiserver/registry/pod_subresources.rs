@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use admit_apimachinery::go;
+use admit_apimachinery::pointer;
 use admit_apimachinery::selector::LabelSelector;
 use serde_json::{Value, json};
 
@@ -124,9 +125,7 @@ fn named_alike(name: &str, sent: &Value, kind: &str) -> Result<(), Refusal> {
 
 /// The node that a binding names.
 fn target(binding: &Value) -> Result<&str, Refusal> {
-    let text = |field: &str| {
-        binding.pointer(&format!("/target/{field}")).and_then(Value::as_str).unwrap_or_default()
-    };
+    let text = |field: &str| pointer::text(binding, &format!("/target/{field}"));
     let mut causes = Vec::new();
     if !["", "Node"].contains(&text("kind")) {
         causes.push(Cause::unsupported("target.kind", &text("kind").into(), &["Node", "<empty>"]));
@@ -184,12 +183,12 @@ fn bound(call: &Call, pod: &Value, (binding, node): (&Value, &str)) -> Result<Va
 
 /// Pods that have ended, have not begun, or are going disturb nobody when they go.
 fn is_gone(pod: &Value) -> bool {
-    let phase = pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
+    let phase = pointer::text(pod, "/status/phase");
     matches!(phase, "Succeeded" | "Failed" | "Pending") || object::is_terminating(pod)
 }
 
 fn is_ready(pod: &Value) -> bool {
-    let conditions = pod.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+    let conditions = pointer::items(pod, "/status/conditions").iter();
     conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 

@@ -1,5 +1,6 @@
 //! Texts of cells: what stands at a path, ages, labels and selectors.
 
+use admit_apimachinery::pointer;
 pub(super) use admit_apimachinery::pointer::{items, text};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -74,7 +75,7 @@ pub(crate) fn selector_text(selector: Option<&Value>) -> String {
 
 /// The values at `path` of each item of a list.
 pub(super) fn each(object: &Value, list: &str, path: &str) -> Vec<String> {
-    let items = object.pointer(list).and_then(Value::as_array).into_iter().flatten();
+    let items = pointer::items(object, list).iter();
     items.filter_map(|item| item.pointer(path)).map(plain).collect()
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use admit_analysis::attack::{Attacked, Finding, Inquiry};
+use admit_apimachinery::pointer;
 use admit_apimachinery::yaml;
 use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::Document;
@@ -237,5 +238,5 @@ fn answer(policy: &Document, found: Attacked, accepted: &[Accepted], used: &mut 
 }
 
 fn name(document: &Value) -> &str {
-    document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+    pointer::text(document, "/metadata/name")
 }

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::load;
 use crate::cli::process::Fault;
+use crate::cli::value_parsers::pair;
 
 /// The request that applies an object.
 #[derive(Debug, Args)]
@@ -18,7 +19,7 @@ pub(in crate::cli) struct AskedArgs {
     pub(super) namespace: String,
 
     /// Labels of namespaces that no file tells of, as namespaceSelectors see them; may be given several times
-    #[arg(long = "namespace-label", value_name = "KEY=VALUE", value_parser = label)]
+    #[arg(long = "namespace-label", value_name = "KEY=VALUE", value_parser = pair)]
     namespace_labels: Vec<(String, String)>,
 
     /// What is asked for [default: UPDATE of what is there before, CREATE of everything else]
@@ -96,11 +97,6 @@ enum Validate {
     Strict,
     Warn,
     Ignore,
-}
-
-fn label(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("must be KEY=VALUE")?;
-    Ok((key.to_owned(), value.to_owned()))
 }
 
 impl AskedArgs {

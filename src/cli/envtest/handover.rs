@@ -12,6 +12,7 @@ use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
@@ -98,14 +99,23 @@ pub(super) async fn ended(address: SocketAddr) {
     }
 }
 
-async fn get(address: SocketAddr, path: &str) -> Result<http::Response<Incoming>, String> {
-    let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
-    let connected = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
-    let (mut sender, connection) = connected.map_err(|error| error.to_string())?;
+/// Why nothing was answered.
+#[derive(Debug, Error)]
+enum GetError {
+    #[error(transparent)]
+    Connect(#[from] std::io::Error),
+    #[error(transparent)]
+    Request(#[from] http::Error),
+    #[error(transparent)]
+    Exchange(#[from] hyper::Error),
+}
+
+async fn get(address: SocketAddr, path: &str) -> Result<http::Response<Incoming>, GetError> {
+    let stream = TcpStream::connect(address).await?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection);
     let request = Request::get(path).header(header::HOST, address.to_string()).body(Empty::<Bytes>::new());
-    let request = request.map_err(|error| error.to_string())?;
-    sender.send_request(request).await.map_err(|error| error.to_string())
+    Ok(sender.send_request(request?).await?)
 }
 
 #[cfg(test)]

@@ -1,26 +1,34 @@
 //! The users of `--token-auth-file`: one a line, with the token, the name, the uid and, in quotes, the groups.
 
 use admit_apiserver::Identity;
+use thiserror::Error;
+
+/// Why a line names no user.
+#[derive(Debug, Error)]
+pub(super) enum UserError {
+    #[error(
+        "line {line}: token file must have at least 3 columns (token, user name, user uid), found {found}"
+    )]
+    Columns { line: usize, found: usize },
+    #[error("line {0}: empty token")]
+    NoToken(usize),
+}
 
 /// # Errors
-/// The number of a line that is not such a one, and what is wrong with it.
-pub(super) fn read(text: &str) -> Result<Vec<(String, Identity)>, String> {
+/// The first line that is not such a one.
+pub(super) fn read(text: &str) -> Result<Vec<(String, Identity)>, UserError> {
     let mut users = Vec::new();
-    for (number, line) in text.lines().enumerate() {
+    for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         let fields = fields(line);
         let [token, name, uid, rest @ ..] = fields.as_slice() else {
-            let number = number + 1;
-            return Err(format!(
-                "line {number}: token file must have at least 3 columns (token, user name, user uid), found {}",
-                fields.len()
-            ));
+            return Err(UserError::Columns { line: number, found: fields.len() });
         };
         if token.is_empty() {
-            return Err(format!("line {}: empty token", number + 1));
+            return Err(UserError::NoToken(number));
         }
         let groups = rest.first().map(String::as_str).unwrap_or_default().split(',').map(str::trim);
         let groups = groups.filter(|group| !group.is_empty()).map(ToOwned::to_owned);
@@ -62,7 +70,8 @@ mod tests {
             .map(|(token, one)| (token.as_str(), one.username.as_str(), one.uid.as_str(), one.groups.len()))
             .collect();
         assert_eq!(shown, [("secret", "jane", "7", 3), ("other", "joe", "8", 1)]);
-        assert!(read("only,two").unwrap_err().starts_with("line 1: token file must have at least 3 columns"));
-        assert_eq!(read("a,b,c\n,b,c").unwrap_err(), "line 2: empty token");
+        let told = |text: &str| read(text).unwrap_err().to_string();
+        assert!(told("only,two").starts_with("line 1: token file must have at least 3 columns"));
+        assert_eq!(told("a,b,c\n,b,c"), "line 2: empty token");
     }
 }

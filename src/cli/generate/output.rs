@@ -8,8 +8,9 @@ use std::path::{Component, Path, PathBuf};
 use super::manifests::File;
 use crate::cli::Exit;
 use crate::cli::process::Fault;
+use crate::cli::whole::{replaced, written};
 
-/// Writes `files` below `folder`, which is made where it is missing.
+/// Writes `files` below `folder`, which is made where it is missing. Each is there whole, or as it was before.
 ///
 /// # Errors
 /// When something cannot be written.
@@ -21,13 +22,11 @@ pub(super) fn write(folder: &Path, files: &[File]) -> Result<Exit, Fault> {
                 fs::create_dir_all(parent)?;
             }
             match file {
-                File::Text { text, .. } => fs::write(&path, text),
-                File::Link { target, .. } => {
-                    if path.is_symlink() {
-                        fs::remove_file(&path)?;
-                    }
-                    symlink(target, &path)
+                File::Text { text, .. } => written(&path, text),
+                File::Link { target, .. } if path.is_symlink() => {
+                    replaced(&path, |beside| symlink(target, beside))
                 }
+                File::Link { target, .. } => symlink(target, &path),
             }
         };
         write().map_err(|error| {
@@ -99,5 +98,32 @@ impl File {
             Self::Text { text, .. } => fs::read_to_string(&path).is_ok_and(|there| there == *text),
             Self::Link { target, .. } => fs::read_link(&path).is_ok_and(|there| there == *target),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A second name of the file shows whether its text was cut before the new one was there.
+    #[test]
+    fn what_is_written_takes_the_place_of_what_was_there() {
+        let out = tempfile::tempdir().unwrap();
+        let at = |name: &str| out.path().join(name);
+        fs::create_dir(at("base")).unwrap();
+        fs::write(at("base/a.yaml"), "old").unwrap();
+        fs::hard_link(at("base/a.yaml"), at("kept")).unwrap();
+        symlink("elsewhere", at("base/link")).unwrap();
+        let files = [
+            File::Text { path: "base/a.yaml".into(), text: "new".to_owned() },
+            File::Text { path: "made/b.yaml".into(), text: "b".to_owned() },
+            File::Link { path: "base/link".into(), target: "a.yaml".into() },
+        ];
+        assert_eq!(check(out.path(), &files).unwrap(), Exit::Differs);
+        write(out.path(), &files).unwrap();
+        assert_eq!(check(out.path(), &files).unwrap(), Exit::Expected);
+        assert_eq!(fs::read_to_string(at("kept")).unwrap(), "old");
+        let names = |folder: &str| fs::read_dir(at(folder)).unwrap().count();
+        assert_eq!((names("base"), names("made")), (2, 1), "nothing is left beside them");
     }
 }

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use crate::cli::value_parsers;
+use crate::cli::value_parsers::{self, ValueError};
 
 /// The setting whose value in a chart is the release's namespace.
 pub(super) const NAMESPACE: &str = "namespace";
@@ -122,7 +122,7 @@ pub(super) enum SettingError {
     #[error("there is no setting `{name}`; there are {}", names())]
     Unknown { name: String },
     #[error("the namespace cannot be `{0}`: {1}")]
-    Namespace(String, String),
+    Namespace(String, ValueError),
     #[error("`certificates=self-managed` needs `watchCluster=true`: the webhook keeps them in the cluster")]
     Unwatched,
     #[error("`{name}` cannot be `{value}`: it is {expected}")]

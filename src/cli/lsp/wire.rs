@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::bounded;
 use lsp_server::{Connection, Message, Response};
+use thiserror::Error;
 
 /// Bytes of a message: a document of the size that manifests may have, with its escapes.
 const MAX_MESSAGE: usize = 40 * 1024 * 1024;
@@ -29,7 +30,8 @@ pub(super) fn stdio() -> io::Result<(Connection, JoinHandle<()>)> {
                 Ok(Some(Err(problem))) => {
                     let id = 0.into();
                     // Without its id nobody can be answered by name; the text says what it is about.
-                    if to_client.send(Response::new_err(id, PARSE_ERROR, problem).into()).is_err() {
+                    if to_client.send(Response::new_err(id, PARSE_ERROR, problem.to_string()).into()).is_err()
+                    {
                         return;
                     }
                     continue;
@@ -53,23 +55,32 @@ pub(super) fn stdio() -> io::Result<(Connection, JoinHandle<()>)> {
     Ok((Connection { sender, receiver }, writer))
 }
 
+/// Why what came is no message; the next one is read all the same.
+#[derive(Debug, Error)]
+enum MessageError {
+    #[error("a message of {0} bytes is too long: {MAX_MESSAGE} are taken")]
+    TooLong(u64),
+    #[error("no message: {0}")]
+    Invalid(serde_json::Error),
+}
+
 /// The next message, or what is wrong with it; none at the end of the stream.
 ///
 /// # Errors
 /// When the stream fails, or a header says no length: where the next message begins is not known then.
-fn read(stream: &mut impl BufRead) -> io::Result<Option<Result<Message, String>>> {
+fn read(stream: &mut impl BufRead) -> io::Result<Option<Result<Message, MessageError>>> {
     let Some(length) = header(stream)? else { return Ok(None) };
     if length > MAX_MESSAGE {
         let length = u64::try_from(length).unwrap_or(u64::MAX);
         io::copy(&mut stream.take(length), &mut io::sink())?;
-        return Ok(Some(Err(format!("a message of {length} bytes is too long: {MAX_MESSAGE} are taken"))));
+        return Ok(Some(Err(MessageError::TooLong(length))));
     }
     let mut bytes = Vec::new();
     stream.take(u64::try_from(length).unwrap_or(u64::MAX)).read_to_end(&mut bytes)?;
     if bytes.len() < length {
         return Ok(None);
     }
-    Ok(Some(serde_json::from_slice(&bytes).map_err(|error| format!("no message: {error}"))))
+    Ok(Some(serde_json::from_slice(&bytes).map_err(MessageError::Invalid)))
 }
 
 fn header(stream: &mut impl BufRead) -> io::Result<Option<usize>> {
@@ -109,8 +120,8 @@ mod tests {
         );
         let mut stream = text.as_bytes();
         let mut next = || read(&mut stream).unwrap();
-        assert!(next().unwrap().unwrap_err().starts_with("no message: "));
-        assert!(next().unwrap().unwrap_err().contains("is too long"));
+        assert!(next().unwrap().unwrap_err().to_string().starts_with("no message: "));
+        assert!(next().unwrap().unwrap_err().to_string().contains("is too long"));
         assert!(next().unwrap().is_ok());
         assert!(next().is_none());
         assert!(read(&mut "Content-Lend: 3\r\n\r\n".as_bytes()).is_err());

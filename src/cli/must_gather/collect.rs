@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::Exit;
 use crate::cli::client::client;
 use crate::cli::process::{self, Fault, GRACE, Threads};
-use crate::cli::value_parsers::duration;
+use crate::cli::value_parsers::{duration, folder, time};
 use crate::gather::must_gather::collect::{CollectError, Teller, Wanted, collect};
 use crate::gather::must_gather::wrapper::{LOG, LOGGED};
 use crate::telemetry::LogFormat;
@@ -59,20 +59,6 @@ pub(in crate::cli) struct CollectArgs {
     /// How log lines are written
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
-}
-
-fn folder(text: &str) -> Result<String, String> {
-    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if text.is_empty() || text.starts_with('.') || !text.chars().all(legal) {
-        return Err(
-            "it is made of letters, digits, dashes, dots and underscores, and begins with no dot".to_owned()
-        );
-    }
-    Ok(text.to_owned())
-}
-
-fn time(text: &str) -> Result<Timestamp, String> {
-    text.parse().map_err(|_| "it is written as 2026-01-02T03:04:05Z".to_owned())
 }
 
 impl CollectArgs {

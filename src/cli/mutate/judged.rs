@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use admit_analysis::mutate::{Cases, Fate, Mutant, Settled, Survey, Tally, Trial, mutants};
 use admit_analysis::prove::Solver;
+use admit_apimachinery::pointer;
 use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::{Document, Position};
 use serde_json::Value;
@@ -233,9 +234,7 @@ fn late() -> Settled {
 
 impl Subject<'_> {
     fn judged(&self) -> Judged {
-        let text = |pointer: &str| {
-            self.document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
+        let text = |pointer: &str| pointer::text(&self.document.value, pointer).to_owned();
         Judged {
             file: self.document.file.to_string(),
             at: self.document.here(),

@@ -56,7 +56,7 @@ impl Listening {
             }
             let (name, text) = match self.live.newest(LOOK / 2).await {
                 Ok(seen) => ("seen", seen),
-                Err(why) => ("trouble", json!({"error": why}).to_string().into()),
+                Err(error) => ("trouble", json!({"error": error.to_string()}).to_string().into()),
             };
             if self.told.as_ref() != Some(&text) {
                 self.told = Some(Arc::clone(&text));

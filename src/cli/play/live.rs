@@ -4,11 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use admit_apimachinery::pointer;
 use http::Request;
 use http::header::ACCEPT;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
+use thiserror::Error;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +36,17 @@ const COLLECTIONS: [(&str, &str); 5] = [
     ("MustGathers", "/apis/operator.openshift.io/v1alpha1/mustgathers"),
     ("ObservabilityAddons", "/apis/observability.open-cluster-management.io/v1beta1/observabilityaddons"),
 ];
+
+/// Why nothing is seen.
+#[derive(Debug, Error)]
+pub(super) enum LookError {
+    #[error("the API server did not list the objects within {} s; try again", TIME.as_secs())]
+    TimedOut,
+    #[error(transparent)]
+    Request(#[from] http::Error),
+    #[error("cannot list {title}: {}", with_causes(.error))]
+    List { title: &'static str, error: kube::Error },
+}
 
 /// The parts of a server that are watched.
 #[derive(Clone)]
@@ -87,7 +100,7 @@ impl Live {
     ///
     /// # Errors
     /// As [`Self::seen`].
-    pub(super) async fn newest(&self, age: Duration) -> Result<Arc<str>, String> {
+    pub(super) async fn newest(&self, age: Duration) -> Result<Arc<str>, LookError> {
         let decisions = *self.decisions.count().borrow();
         let mut newest = self.newest.lock().await;
         let is_new = |look: &&Look| look.decisions == decisions && look.at.elapsed() < age;
@@ -104,18 +117,16 @@ impl Live {
     ///
     /// # Errors
     /// Why the API server did not answer.
-    pub(super) async fn seen(&self) -> Result<Value, String> {
+    pub(super) async fn seen(&self) -> Result<Value, LookError> {
         let looking = async {
             let _turn = self.turn.lock().await;
             let mut objects = Vec::new();
             for (title, path) in COLLECTIONS {
                 objects.extend(self.listed(title, path).await?);
             }
-            Ok::<_, String>(objects)
+            Ok::<_, LookError>(objects)
         };
-        let objects = timeout(TIME, looking).await.map_err(|_| {
-            format!("the API server did not list the objects within {} s; try again", TIME.as_secs())
-        })??;
+        let objects = timeout(TIME, looking).await.map_err(|_| LookError::TimedOut)??;
         Ok(json!({
             "decisions": self.decisions.newest().iter().map(decision).collect::<Vec<_>>(),
             "objects": objects,
@@ -124,24 +135,21 @@ impl Live {
     }
 
     /// A table of the objects of a kind; none where the kind is not served.
-    async fn listed(&self, title: &str, path: &str) -> Result<Option<Value>, String> {
+    async fn listed(&self, title: &'static str, path: &str) -> Result<Option<Value>, LookError> {
         let request = Request::get(format!("{path}?limit={MOST}&includeObject=Object"))
             .header(ACCEPT, TABLE)
-            .body(Vec::new());
-        let request = request.map_err(|error| error.to_string())?;
+            .body(Vec::new())?;
         match self.client.request::<Value>(request).await {
             Ok(table) => Ok(Some(shown(title, &table))),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-            Err(error) => Err(format!("cannot list {title}: {}", with_causes(&error))),
+            Err(error) => Err(LookError::List { title, error }),
         }
     }
 }
 
 /// The columns that kubectl shows without `-o wide`, the namespace before them, and the conditions behind.
 fn shown(title: &str, table: &Value) -> Value {
-    let list = |pointer: &str| {
-        table.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-    };
+    let list = |pointer: &str| pointer::items(table, pointer);
     let columns = list("/columnDefinitions");
     let is_narrow = |column: &Value| column.get("priority").and_then(Value::as_i64).unwrap_or_default() == 0;
     let names = columns.iter().filter(|column| is_narrow(column)).filter_map(|column| column.get("name"));

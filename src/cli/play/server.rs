@@ -57,7 +57,7 @@ fn file((kind, text): (&'static str, &'static str)) -> Response {
 async fn seen(live: Live) -> Response {
     match live.seen().await {
         Ok(seen) => Json(seen).into_response(),
-        Err(why) => refused(StatusCode::BAD_GATEWAY, &why),
+        Err(error) => refused(StatusCode::BAD_GATEWAY, &error.to_string()),
     }
 }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use admit_analysis::prove::{Inquiry, Kinds, Question, Side, SideError, Solver, Subject, Undecided, Verdict};
+use admit_apimachinery::pointer;
 use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::Document;
 use clap::{Args, ValueEnum};
@@ -364,7 +365,7 @@ fn is_definition(value: &Value) -> bool {
 }
 
 fn name(value: &Value) -> String {
-    value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
+    pointer::text(value, "/metadata/name").to_owned()
 }
 
 type Pair<'d> = (&'d Document, Option<&'d Document>);

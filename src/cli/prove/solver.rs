@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use admit_analysis::prove::{Solver, SolverError};
+use thiserror::Error;
 
 use super::session;
 
@@ -18,6 +19,15 @@ const FIRST_OPINION: Duration = Duration::from_secs(3);
 /// What a solver is called, and what it is to be told so that it reads standard input.
 const KNOWN: [(&str, &[&str]); 2] =
     [("z3", &["-in", "-smt2"]), ("cvc5", &["--lang=smt2", "--incremental", "--strings-exp"])];
+
+/// Why a solver that is asked for cannot be used.
+#[derive(Debug, Error)]
+pub(in crate::cli) enum FindError {
+    #[error("there is no solver `{0}`")]
+    Missing(String),
+    #[error("`{0}` is neither z3 nor cvc5 by its name")]
+    Unknown(String),
+}
 
 /// A solver on this machine.
 #[derive(Debug)]
@@ -32,7 +42,7 @@ pub(in crate::cli) struct Program {
 
 impl Program {
     /// One by its name or path; without, the first that there is. None where there is none.
-    pub(in crate::cli) fn find(asked: Option<&str>, end: Option<Instant>) -> Result<Option<Self>, String> {
+    pub(in crate::cli) fn find(asked: Option<&str>, end: Option<Instant>) -> Result<Option<Self>, FindError> {
         let Some(asked) = asked else {
             let mut found = KNOWN
                 .iter()
@@ -41,11 +51,10 @@ impl Program {
             return Ok(first.map(|first| Self { second: found.next().map(Box::new), ..first }));
         };
         let path = if asked.contains('/') { Some(PathBuf::from(asked)) } else { on_path(asked) };
-        let path =
-            path.filter(|path| path.is_file()).ok_or_else(|| format!("there is no solver `{asked}`"))?;
+        let path = path.filter(|path| path.is_file()).ok_or_else(|| FindError::Missing(asked.to_owned()))?;
         let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let known = KNOWN.iter().find(|(name, _)| file.starts_with(name));
-        let (_, args) = known.ok_or_else(|| format!("`{asked}` is neither z3 nor cvc5 by its name"))?;
+        let (_, args) = known.ok_or_else(|| FindError::Unknown(asked.to_owned()))?;
         Ok(Some(Self { path, args, end, second: None }))
     }
 

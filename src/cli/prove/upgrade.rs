@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use admit_analysis::prove::{
     Break, Counterexample, Inquiry, Question, Report, Said, Side, Step, Subject, Undecided, Upgrade, Verdict,
 };
+use admit_apimachinery::pointer;
 use admit_policy::manifest::Document;
-use serde_json::Value;
 
 use super::answer::{Answer, At};
 use super::solver::Program;
@@ -82,7 +82,7 @@ impl Asked<'_> {
 
 impl<'d> Pair<'d> {
     fn new(old: &'d Document, new: &'d Document, version: &str) -> Self {
-        let text = |pointer: &str| new.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let text = |pointer: &str| pointer::text(&new.value, pointer);
         let kind = format!("{}.{version}.{}", text("/spec/names/kind"), text("/spec/group"));
         Self { old, new, kind }
     }
@@ -108,9 +108,7 @@ impl<'d> Pair<'d> {
     }
 
     fn answer(&self, claim: &'static str, verdict: Verdict, at: Option<At>) -> Answer {
-        let name = |document: &Document| {
-            document.value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
+        let name = |document: &Document| pointer::text(&document.value, "/metadata/name").to_owned();
         let position = |document: &Document, place: Option<&String>| {
             let at = place.map_or_else(|| document.here(), |place| document.position(place));
             (document.file.to_string(), at)

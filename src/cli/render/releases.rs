@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::counted;
 use crate::cli::Exit;
+use crate::cli::process::Fault;
 
 /// What releases say of files, and what is not known of them.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ pub(in crate::cli) struct Run {
     pub(in crate::cli) releases: Vec<Release>,
     pub(in crate::cli) exit: Exit,
     /// What the command writes, or why it cannot be run there.
-    pub(in crate::cli) outcome: Result<String, String>,
+    pub(in crate::cli) outcome: Result<String, Fault>,
 }
 
 /// `1.29`, `1.29 and 1.30`, `1.29 to 1.33`, `1.29 and 1.31 to 1.37`: runs of ascending releases.
@@ -115,7 +116,7 @@ pub(in crate::cli) fn runs_text(runs: &[Run], not_known: &[&Unknown]) -> String 
     let mut out = String::new();
     for run in runs {
         let _ = writeln!(out, "in {}:", told(&run.releases));
-        let (Ok(text) | Err(text)) = &run.outcome;
+        let text = run.outcome.as_ref().map_or_else(|fault| fault.message.as_str(), String::as_str);
         out.push_str(text);
         if !text.ends_with('\n') {
             out.push('\n');
@@ -130,7 +131,7 @@ pub(in crate::cli) fn runs_json(runs: &[Run], not_known: &[&Unknown]) -> String 
     let run = |run: &Run| {
         let releases: Vec<String> = run.releases.iter().map(ToString::to_string).collect();
         let result = run.outcome.as_ref().ok().and_then(|text| serde_json::from_str::<Value>(text).ok());
-        let fault = run.outcome.as_ref().err();
+        let fault = run.outcome.as_ref().err().map(|fault| &fault.message);
         json!({"releases": releases, "exit": run.exit.code(), "result": result, "fault": fault})
     };
     let runs: Vec<Value> = runs.iter().map(run).collect();

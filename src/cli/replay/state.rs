@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use admit_apimachinery::pointer;
 use admit_policy::manifest::Document;
 use admit_policy::patch::text_len;
 use admit_policy::{GroupVersionKind, PolicySet};
@@ -58,7 +59,7 @@ pub(super) fn asked_for(
 }
 
 fn identity(object: &Value) -> (GroupVersionKind, String, String) {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text = |pointer: &str| pointer::text(object, pointer).to_owned();
     (GroupVersionKind::of(object), text("/metadata/namespace"), text("/metadata/name"))
 }
 

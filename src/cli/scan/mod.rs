@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use admit_analysis::replay::Side;
 use admit_analysis::scan::{Flavour, Report, Scan, documents};
+use admit_apimachinery::pointer;
 use admit_policy::GroupVersionKind;
 use admit_policy::manifest::Document;
 use clap::Args;
@@ -202,7 +203,7 @@ fn scan(inputs: &Inputs, as_somebody: bool, end: Option<Instant>) -> Scanned {
             late += 1;
             continue;
         }
-        let uid = pair.new.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let uid = pointer::text(&pair.new, "/metadata/uid").to_owned();
         scan.add(&pair.identity, &uid, &rehearsal.apply(&pair));
         progress.step();
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use admit_policy::manifest::{Document, Position};
 use admit_policy::suite::crd::{self, CrdCase, Variant};
 use admit_policy::suite::{
-    self, Case, CaseResult, Mismatch, Outcome, PlaceCase, PlaceDocuments, StatesCase, StatesOf,
+    self, Case, CaseResult, Mismatch, Outcome, PlaceCase, PlaceDocuments, PlaceError, StatesCase, StatesOf,
 };
 use admit_policy::{Keep, PolicySet, Recording};
 
@@ -58,7 +58,7 @@ pub(in crate::cli) enum Test {
 pub(in crate::cli) struct Loaded {
     pub(in crate::cli) set: PolicySet,
     /// What servers read beside policies, or why that cannot be used.
-    pub(super) server: Result<PlaceDocuments, String>,
+    pub(super) server: Result<PlaceDocuments, PlaceError>,
     pub(super) places: Option<Places>,
 }
 
@@ -71,7 +71,7 @@ impl Loaded {
     fn run_place(&self, case: &PlaceCase, recording: Option<&Recording>) -> CaseResult {
         let why = match &self.server {
             Ok(server) => return suite::run_place(case, &self.set, server, recording),
-            Err(why) => why.clone(),
+            Err(why) => why.to_string(),
         };
         let mismatch =
             Mismatch { what: "documents", expected: "that can be used".to_owned(), actual: why.clone() };

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use admit_apimachinery::pointer;
 use admit_cel::Coverage;
 use admit_policy::manifest::Document;
 use admit_policy::{Expression, ExpressionId, Origin, Recorded};
@@ -39,9 +40,7 @@ struct Entry {
 
 impl Places {
     pub(super) fn new(documents: impl IntoIterator<Item = Document>) -> Self {
-        let text = |document: &Document, pointer: &str| {
-            document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
+        let text = |document: &Document, pointer: &str| pointer::text(&document.value, pointer).to_owned();
         let named =
             documents.into_iter().map(|d| ((text(&d, "/kind"), text(&d, "/metadata/name")), d)).collect();
         Self { documents: named }

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use admit_apimachinery::pointer;
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::suite::crd::{CrdSuite, FeatureGates, Named, Variant};
 use serde_json::Value;
@@ -180,8 +181,8 @@ fn read(file: &Arc<str>, text: &str) -> Result<Vec<Document>, Fault> {
 }
 
 fn has_version(found: &Found, version: &str) -> bool {
-    let versions = found.manifest.pointer("/spec/versions").and_then(Value::as_array);
-    versions.into_iter().flatten().any(|candidate| candidate.get("name").is_some_and(|name| name == version))
+    let versions = pointer::items(&found.manifest, "/spec/versions");
+    versions.iter().any(|candidate| candidate.get("name").is_some_and(|name| name == version))
 }
 
 fn compile(

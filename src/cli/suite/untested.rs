@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use admit_apimachinery::pointer;
 use admit_policy::manifest::{self, Document, LoadError};
-use serde_json::Value;
 
 use super::coverage::Ledger;
 use crate::cli::load;
@@ -30,7 +30,7 @@ pub(super) fn untested(paths: &[PathBuf], ledger: &Ledger) -> Result<Vec<LoadErr
 }
 
 fn missing(document: &Document, reached: &BTreeSet<(String, String)>) -> Option<LoadError> {
-    let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer: &str| pointer::text(&document.value, pointer);
     let has = |part: &str| document.value.to_string().contains(part);
     let has_rules = match text("/kind") {
         "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => true,

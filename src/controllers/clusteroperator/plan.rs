@@ -17,6 +17,7 @@ use kube::ResourceExt;
 
 use super::crd::{ClusterOperator, ClusterOperatorSpec, ClusterOperatorStatus, OperatorCondition};
 use super::payload::Wanted;
+use crate::controllers::kit::clock::whole_seconds;
 
 /// The field manager by which our own creations are recognized.
 pub const FIELD_MANAGER: &str = "admit-clusteroperator";
@@ -69,7 +70,7 @@ pub fn status(wanted: &Wanted, now: Timestamp) -> ClusterOperatorStatus {
     let unknown = |type_: &str| OperatorCondition {
         type_: type_.to_owned(),
         status: "Unknown".to_owned(),
-        last_transition_time: Time(Timestamp::from_second(now.as_second()).unwrap_or(now)),
+        last_transition_time: Time(whole_seconds(now)),
         reason: Some(PRIMED.to_owned()),
         message: Some("Waiting for the operator to report".to_owned()),
     };

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 
+use crate::controllers::kit::clock::whole_seconds;
 use crate::controllers::kit::conditions::{Shape, Statement};
 
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -133,9 +134,4 @@ impl Shape for PipelineCondition {
         let (type_, status) = (type_.to_owned(), truth.as_str().to_owned());
         Self { type_, status, reason, message, last_transition_time: Time(whole_seconds(since.0)) }
     }
-}
-
-/// As the API writes times: without fractions.
-fn whole_seconds(at: Timestamp) -> Timestamp {
-    Timestamp::from_second(at.as_second()).unwrap_or(at)
 }

@@ -16,7 +16,7 @@ use super::instructions::{self, Instructions};
 use super::obfuscation::{self, Obfuscation, ObfuscationError};
 use super::plan::GatherRequest;
 use super::run_context::RunContext;
-use super::run_state::{ProcessOutcome, Recorded, ReportOutcome, UploadOutcome};
+use super::run_state::{ProcessOutcome, RecordOutcome, Recorded, ReportOutcome, UploadOutcome};
 use super::settings::{INTERVAL, Settings};
 use crate::gather::archive::{Archive, ProcessFacts};
 use crate::gather::collect::{Row, Verdict, collect};
@@ -33,7 +33,7 @@ pub async fn gather(run_context: Arc<RunContext>, uid: String, request: GatherRe
     let steps = AssertUnwindSafe(steps(&run_context, &uid, &request, &sink)).catch_unwind();
     if let Err(panic) = steps.await {
         let reason = format!("the run panicked: {}", panic_text(panic.as_ref()));
-        sink.progress(|progress| progress.recorded = Some(Err(reason)));
+        sink.progress(|progress| progress.recorded = Some(RecordOutcome::Failed(reason)));
     }
     let ended = run_context.settings.clock.now();
     sink.progress(|progress| progress.ended = Some(ended));
@@ -47,7 +47,7 @@ async fn steps(run_context: &Arc<RunContext>, uid: &str, request: &GatherRequest
     let published = recorded.map(|(published, recorded)| {
         sink.progress(|progress| {
             progress.rows.clone_from(&rows);
-            progress.recorded = Some(Ok(recorded));
+            progress.recorded = Some(RecordOutcome::Recorded(recorded));
         });
         published
     });
@@ -57,7 +57,7 @@ async fn steps(run_context: &Arc<RunContext>, uid: &str, request: &GatherRequest
             warn!(uid, %error, "recording failed");
             sink.progress(|progress| {
                 progress.rows = rows;
-                progress.recorded = Some(Err(error.to_string()));
+                progress.recorded = Some(RecordOutcome::Failed(error.to_string()));
             });
             return;
         }

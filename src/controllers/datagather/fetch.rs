@@ -9,6 +9,7 @@ use super::job::{self, JobView, PodSeen};
 use super::run_state::Activity;
 use super::settings::RunnerKind;
 use super::{Context, Error};
+use crate::controllers::kit::clock::whole_seconds;
 use crate::controllers::kit::key::Key;
 use crate::controllers::kit::pods::Hindrance;
 
@@ -66,8 +67,4 @@ fn stuck(context: &Context, job: &Job, now: Timestamp) -> JobView {
     let lasting = context.known.pods.find(&context.settings().namespace, of_job);
     let stuck = |hindrance: Hindrance| JobView::Stuck { why: hindrance.text(), age: job::age(job, now) };
     lasting.map_or(JobView::Active, stuck)
-}
-
-fn whole_seconds(at: Timestamp) -> Timestamp {
-    Timestamp::from_second(at.as_second()).unwrap_or(at)
 }

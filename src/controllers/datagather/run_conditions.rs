@@ -10,7 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use super::crd::{
     DataGatherStatus, GathererStatus, HealthCheck, HealthCheckState, InsightsReport, RelatedObject,
 };
-use super::run_state::{ProcessOutcome, Progress, Recorded, RemoteOutcome, ReportOutcome, UploadOutcome};
+use super::run_state::{
+    ProcessOutcome, Progress, RecordOutcome, Recorded, RemoteOutcome, ReportOutcome, UploadOutcome,
+};
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 use crate::controllers::kit::events::Notice;
 use crate::gather::collect::{Row, Verdict};
@@ -53,7 +55,7 @@ pub(super) fn of_progress(
     if let Some(UploadOutcome::Accepted { request_id, code: _ }) = uploaded {
         status.insights_request_id.get_or_insert_with(|| request_id.clone());
     }
-    if let Some(Ok(Recorded { translation: Some((namespace, name)), .. })) = recorded {
+    if let Some(RecordOutcome::Recorded(Recorded { translation: Some((namespace, name)), .. })) = recorded {
         relate(&mut status, secret(namespace, name));
     }
     status
@@ -82,24 +84,28 @@ fn remote_statements(remote: &RemoteOutcome) -> [Statement; 2] {
     }
 }
 
-fn recorded_statement(recorded: &Result<Recorded, String>) -> Statement {
+fn recorded_statement(recorded: &RecordOutcome) -> Statement {
     match recorded {
-        Ok(Recorded { records, file, translation: _, names_unknown: true }) => Statement::new(
-            RECORDED,
-            Truth::True,
-            "NamesUnknown",
-            format!(
-                "recorded {records} records in {file}, with addresses obfuscated but not the cluster's names: there is no DNS \
+        RecordOutcome::Recorded(Recorded { records, file, translation: _, names_unknown: true }) => {
+            Statement::new(
+                RECORDED,
+                Truth::True,
+                "NamesUnknown",
+                format!(
+                    "recorded {records} records in {file}, with addresses obfuscated but not the cluster's names: there is no DNS \
                  `cluster` of config.openshift.io/v1 that says its base domain; if it has one, give --base-domain and --api-host"
-            ),
-        ),
-        Ok(Recorded { records, file, translation: _, names_unknown: false }) => Statement::new(
-            RECORDED,
-            Truth::True,
-            "AsExpected",
-            format!("recorded {records} records in {file}"),
-        ),
-        Err(reason) => Statement::new(
+                ),
+            )
+        }
+        RecordOutcome::Recorded(Recorded { records, file, translation: _, names_unknown: false }) => {
+            Statement::new(
+                RECORDED,
+                Truth::True,
+                "AsExpected",
+                format!("recorded {records} records in {file}"),
+            )
+        }
+        RecordOutcome::Failed(reason) => Statement::new(
             RECORDED,
             Truth::False,
             "RecordingFailed",
@@ -167,7 +173,7 @@ pub(super) fn blame(status: &mut DataGatherStatus, why: &str, generation: Option
     let open = |type_: &str| !conditions::is(&status.conditions, type_, Truth::True);
     let step = [RECORDED, UPLOADED, PROCESSED].into_iter().find(|type_| open(type_)).unwrap_or(PROCESSED);
     let statement = match step {
-        RECORDED => recorded_statement(&Err(why.to_owned())),
+        RECORDED => recorded_statement(&RecordOutcome::Failed(why.to_owned())),
         UPLOADED => uploaded_statement(&UploadOutcome::Failed { code: 0, message: why.to_owned() }),
         _ => processed_statement(&ProcessOutcome::Failed(why.to_owned())),
     };
@@ -218,8 +224,8 @@ fn copied(report: &Report, now: Timestamp) -> InsightsReport {
 
 pub(super) fn success_notice(progress: &Progress) -> Notice {
     let (records, file) = match &progress.recorded {
-        Some(Ok(recorded)) => (recorded.records, recorded.file.as_str()),
-        Some(Err(_)) | None => (0, "no archive"),
+        Some(RecordOutcome::Recorded(recorded)) => (recorded.records, recorded.file.as_str()),
+        Some(RecordOutcome::Failed(_)) | None => (0, "no archive"),
     };
     Notice {
         warning: false,
@@ -232,7 +238,7 @@ pub(super) fn success_notice(progress: &Progress) -> Notice {
 pub(super) fn failure_notice(progress: &Progress) -> Notice {
     let Progress { rows: _, remote: _, recorded, uploaded, processed, ended: _ } = progress;
     let note = match (recorded, uploaded, processed) {
-        (Some(Err(reason)), _, _) => format!("recording failed: {reason}"),
+        (Some(RecordOutcome::Failed(reason)), _, _) => format!("recording failed: {reason}"),
         (_, Some(UploadOutcome::Failed { message, code: _ }), _) => format!("upload failed: {message}"),
         (_, _, Some(ProcessOutcome::Failed(reason))) => format!("processing failed: {reason}"),
         _ => "the gathering ended before it had recorded anything".to_owned(),

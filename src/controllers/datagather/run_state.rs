@@ -26,7 +26,7 @@ pub struct Progress {
     pub rows: Vec<Row>,
     /// The result of asking for the remote configuration, if one is configured.
     pub remote: Option<RemoteOutcome>,
-    pub recorded: Option<Result<Recorded, String>>,
+    pub recorded: Option<RecordOutcome>,
     pub uploaded: Option<UploadOutcome>,
     pub processed: Option<ProcessOutcome>,
     /// When nothing more was left to do.
@@ -37,10 +37,17 @@ impl Progress {
     /// Whether a step failed, so that the run as a whole did.
     pub fn failed(&self) -> bool {
         let Self { rows: _, remote: _, recorded, uploaded, processed, ended: _ } = self;
-        !matches!(recorded, Some(Ok(_)))
+        !matches!(recorded, Some(RecordOutcome::Recorded(_)))
             || matches!(uploaded, Some(UploadOutcome::Failed { .. }))
             || matches!(processed, Some(ProcessOutcome::Failed(_)))
     }
+}
+
+/// What came of writing down what was gathered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RecordOutcome {
+    Recorded(Recorded),
+    Failed(String),
 }
 
 /// An archive on disk.

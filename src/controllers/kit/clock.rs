@@ -18,6 +18,11 @@ impl Clock {
     }
 }
 
+/// A time as objects hold it: without fractions of a second.
+pub fn whole_seconds(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
+}
+
 impl Default for Clock {
     fn default() -> Self {
         Self::new(Timestamp::now)

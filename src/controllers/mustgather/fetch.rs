@@ -13,6 +13,7 @@ use super::crd::{ImageStream, MustGather};
 use super::job::{self, JobView, place};
 use super::service::PodSeen;
 use super::{Context, Error};
+use crate::controllers::kit::clock::whole_seconds;
 use crate::controllers::kit::pods::Hindrance;
 use crate::gather::cluster::{self, Names, names};
 use crate::gather::tunnel::Proxies;
@@ -119,8 +120,7 @@ pub async fn fetch(context: &Context, object: &MustGather) -> Result<Fetched, Er
     };
     let begins = job == JobView::Missing && !object.has_ended() && !leaves;
     let inputs = if begins { Some(inputs(context, object, &namespace).await?) } else { None };
-    let now = context.settings.clock.now();
-    let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
+    let now = whole_seconds(context.settings.clock.now());
     Ok(Fetched { object: object.clone(), job, hindrance, inputs, now })
 }
 

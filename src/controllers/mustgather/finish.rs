@@ -9,6 +9,7 @@ use super::fetch::Fetched;
 use super::plan::Plan;
 use super::status;
 use super::{Context, Error};
+use crate::controllers::kit::clock::whole_seconds;
 use crate::controllers::kit::controller::Next;
 use crate::controllers::kit::status as written;
 
@@ -53,8 +54,7 @@ pub(super) async fn tell_refusal(context: &Context, object: &MustGather, refusal
 
 /// Says in the status what keeps the object from going on, or from going.
 pub(super) async fn tell(context: &Context, object: &MustGather, trouble: &str) {
-    let now = context.settings.clock.now();
-    let now = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
+    let now = whole_seconds(context.settings.clock.now());
     let Some(wanted) = status::refused(object, now, trouble) else { return };
     let api = Api::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
     if let Err(error) = written::write(&api, object, &wanted).await {

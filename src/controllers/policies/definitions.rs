@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::pointer;
 use admit_apimachinery::pointer::text;
 use admit_policy::{GroupVersionKind, GroupVersionResource, HostError};
 use serde_json::Value;
@@ -57,7 +58,7 @@ pub(super) fn convert(
 }
 
 fn served(definition: &Value) -> impl Iterator<Item = &str> {
-    let versions = definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+    let versions = pointer::items(definition, "/spec/versions").iter();
     let served = versions.filter(|version| version.get("served") == Some(&Value::Bool(true)));
     served.map(|version| text(version, "/name"))
 }

@@ -1,6 +1,7 @@
 //! Certificate signing requests that may explain a problem: those not yet decided, denied or failed. The request
 //! itself and an issued certificate are x-ed; who asked and what for stays.
 
+use admit_apimachinery::pointer;
 use futures::FutureExt;
 use serde_json::Value;
 
@@ -41,9 +42,9 @@ async fn gather(context: Context) -> Result<(), Failure> {
 }
 
 fn is_doubtful(request: &Value) -> bool {
-    let conditions = request.pointer("/status/conditions").and_then(Value::as_array);
+    let conditions = pointer::items(request, "/status/conditions");
     let has = |wanted: &str| {
-        let mut types = conditions.into_iter().flatten().filter_map(|condition| condition.get("type"));
+        let mut types = conditions.iter().filter_map(|condition| condition.get("type"));
         types.any(|found| found == wanted)
     };
     !has("Approved") || has("Denied") || has("Failed")

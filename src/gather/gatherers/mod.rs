@@ -20,6 +20,7 @@ mod version;
 mod webhook_configurations;
 mod workloads;
 
+use admit_apimachinery::pointer;
 use serde_json::Value;
 
 use super::failure::Failure;
@@ -59,11 +60,11 @@ pub(super) fn listing(list: Shared, context: &Context) -> Listing {
 }
 
 fn name(object: &Value) -> &str {
-    object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+    pointer::text(object, "/metadata/name")
 }
 
 fn namespace(object: &Value) -> &str {
-    object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default()
+    pointer::text(object, "/metadata/namespace")
 }
 
 /// Keeps each object of a list at the path that `path` gives it.

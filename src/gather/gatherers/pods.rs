@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use admit_apimachinery::pointer;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -36,7 +37,7 @@ pub(super) fn statuses(pod: &Value) -> impl Iterator<Item = &Value> {
 
 /// The items of the list at `pointer`, if there is one.
 pub(super) fn items<'v>(object: &'v Value, pointer: &str) -> std::slice::Iter<'v, Value> {
-    object.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default().iter()
+    pointer::items(object, pointer).iter()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use admit_apimachinery::pointer;
 use admit_policy::lint::{Finding, Report, Severity};
 use admit_policy::manifest::{Document, Position};
 use admit_policy::{GroupVersionKind, PolicySet};
@@ -149,7 +150,7 @@ fn place<'d>(
 /// None of what has no name where a name is required, which is told of each, and of what an API server reads from files, where
 /// names that are there twice are refused.
 fn identity(document: &Document) -> Option<Identity> {
-    let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer: &str| pointer::text(&document.value, pointer);
     let (name, kind) = (text("/metadata/name"), kind_of(document));
     if name.is_empty() && is_judged(document) || name.ends_with(".static.k8s.io") {
         return None;
@@ -176,7 +177,7 @@ fn is_of_admission(kind: &GroupVersionKind) -> bool {
 
 /// `more_than` as many as are looked at it is none of those.
 fn told(document: &Document, first: &Document, is_new: bool, more_than: Option<usize>) -> Finding {
-    let name = document.value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let name = pointer::text(&document.value, "/metadata/name");
     let place = format!("{}:{}", first.file, first.here().line);
     let folder = |document: &Document| document.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     let kind = kind_of(document);

@@ -17,6 +17,7 @@ mod registration;
 mod replaced;
 mod resource;
 pub mod rules;
+mod scale;
 mod write;
 
 use std::sync::Arc;

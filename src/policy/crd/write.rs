@@ -10,6 +10,7 @@
 use admit_apimachinery::field_error::{FieldError, aggregate};
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::{self, NameRule};
+use admit_apimachinery::pointer;
 use admit_apimachinery::status::invalid_subject;
 use serde_json::{Map, Value, json};
 
@@ -189,7 +190,7 @@ impl Written {
     #[must_use]
     pub fn subject(&self, crd: &CompiledCrd) -> String {
         let definition = crd.definition();
-        let name = self.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let name = pointer::text(&self.object, "/metadata/name");
         invalid_subject(&definition.group, &definition.names.kind, name) + ": "
     }
 }

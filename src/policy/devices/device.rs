@@ -8,6 +8,7 @@ use admit_cel::{Bindings, Env, EvalError, Evaluation, HostMap, List, Map, Mode, 
 use bumpalo::Bump;
 use serde_json::Value as Json;
 
+use super::error::{DeviceError, MemberError};
 use super::features::DeviceFeatures;
 use crate::read::decode::{Fields, FieldsError, wrong};
 
@@ -99,16 +100,18 @@ impl Device {
         &'a self,
         arena: &'a Bump,
         features: DeviceFeatures,
-    ) -> Result<Value<'a>, String> {
+    ) -> Result<Value<'a>, DeviceError> {
         let attributes =
             self.attributes.value(arena, &self.driver, |attribute| attribute.value(arena, features));
-        let amount = |text: &'a String| parsed(&QUANTITY, arena, text).map_err(|error| error.to_string());
+        let amount = |text: &'a String| parsed(&QUANTITY, arena, text).map_err(MemberError::Quantity);
         let capacity = self.capacity.value(arena, &self.driver, amount);
+        let no_attribute = |(name, error)| DeviceError::Attribute { name, error };
+        let no_capacity = |(name, error)| DeviceError::Capacity { name, error };
         let members = [
             (Value::String("driver"), Value::String(&self.driver)),
             (Value::String("allowMultipleAllocations"), Value::Bool(self.allow_multiple_allocations)),
-            (Value::String("attributes"), attributes.map_err(|why| format!("attribute {why}"))?),
-            (Value::String("capacity"), capacity.map_err(|why| format!("capacity {why}"))?),
+            (Value::String("attributes"), attributes.map_err(no_attribute)?),
+            (Value::String("capacity"), capacity.map_err(no_capacity)?),
         ];
         Ok(Value::Map(Map::Values(arena.alloc_slice_copy(&members))))
     }
@@ -141,10 +144,8 @@ impl Attribute {
         })
     }
 
-    fn value<'a>(&'a self, arena: &'a Bump, features: DeviceFeatures) -> Result<Value<'a>, String> {
-        let version = |text: &'a str| {
-            parsed(&SEMVER, arena, text).map_err(|error| format!("parse semantic version: {error}"))
-        };
+    fn value<'a>(&'a self, arena: &'a Bump, features: DeviceFeatures) -> Result<Value<'a>, MemberError> {
+        let version = |text: &'a str| parsed(&SEMVER, arena, text).map_err(MemberError::Version);
         let list = |values: Vec<Value<'a>>| Value::List(List::Values(arena.alloc_slice_copy(&values)));
         match self {
             Self::Bool(value) => Ok(Value::Bool(*value)),
@@ -164,7 +165,7 @@ impl Attribute {
                 texts.iter().map(|text| version(text)).collect::<Result<_, _>>().map(list)
             }
             Self::Bools(_) | Self::Ints(_) | Self::Texts(_) | Self::Versions(_) | Self::Other => {
-                Err("unsupported attribute value".to_owned())
+                Err(MemberError::Unsupported)
             }
         }
     }
@@ -205,16 +206,16 @@ impl<T> Members<T> {
         Self { by_name, domains }
     }
 
-    /// The map of domains, or of which member there is no value.
+    /// The map of domains, or of which member there is no value, and why.
     fn value<'a>(
         &'a self,
         arena: &'a Bump,
         driver: &'a str,
-        of: impl Fn(&'a T) -> Result<Value<'a>, String>,
-    ) -> Result<Value<'a>, String> {
+        of: impl Fn(&'a T) -> Result<Value<'a>, MemberError>,
+    ) -> Result<Value<'a>, (String, MemberError)> {
         let mut members: BTreeMap<&str, Vec<(Value<'a>, Value<'a>)>> = BTreeMap::new();
         for (name, member) in &self.by_name {
-            let value = of(member).map_err(|why| format!("{name}: {why}"))?;
+            let value = of(member).map_err(|error| (name.clone(), error))?;
             let (domain, name) = place(name, driver);
             members.entry(domain).or_default().push((Value::String(name), value));
         }

@@ -11,6 +11,7 @@ use admit_cel::{
 use bumpalo::Bump;
 
 use super::device::Device;
+use super::error::{DeviceError, SelectorError};
 use super::features::DeviceFeatures;
 use crate::report::options::EvalOptions;
 use crate::report::recording::{self, ExpressionId, Subject};
@@ -54,9 +55,9 @@ impl Selector {
     ///
     /// # Errors
     /// What is wrong with it. One that may take too long is none of that: [`Self::max_cost`] tells.
-    pub fn compile(text: &str, features: DeviceFeatures) -> Result<Self, String> {
+    pub fn compile(text: &str, features: DeviceFeatures) -> Result<Self, SelectorError> {
         let env = env(features);
-        let checked = env.compile(text).map_err(|error| format!("compilation failed: {error}"))?;
+        let checked = env.compile(text).map_err(SelectorError::Compile)?;
         let output = checked.output_type();
         let is_truth = match output {
             Type::Bool | Type::Any => true,
@@ -64,11 +65,9 @@ impl Selector {
             _ => false,
         };
         if !is_truth {
-            let found = output.with_full_names();
-            return Err(format!("must evaluate to bool or the unknown type, not {found}"));
+            return Err(SelectorError::NoTruth(output.with_full_names().to_string()));
         }
-        let program =
-            env.program(&checked).map_err(|error| format!("program instantiation failed: {error}"))?;
+        let program = env.program(&checked).map_err(SelectorError::Program)?;
         let hints = SizeHints { root: Some(sizes(features)) };
         let max_cost = checked.estimate(&hints).max;
         Ok(Self { text: text.to_owned(), program, max_cost, features, id: None })
@@ -101,7 +100,7 @@ impl Selector {
     ///
     /// # Errors
     /// Why that is not known, in the words of the scheduler.
-    pub fn matches(&self, device: &Device, options: EvalOptions<'_>) -> Result<bool, String> {
+    pub fn matches(&self, device: &Device, options: EvalOptions<'_>) -> Result<bool, DeviceError> {
         let arena = Bump::new();
         let members = device.members(&arena, self.features)?;
         let mut bindings = Bindings::new(&self.program);
@@ -117,13 +116,12 @@ impl Selector {
             }
             _ => self.program.eval(&bindings, &mut evaluation),
         };
-        match value.map_err(|error| error.to_string())? {
+        match value? {
             Value::Bool(matches) => Ok(matches),
-            other => Err(format!(
-                "CEL result of type {} could not be converted to bool: {}",
-                runtime_type::name_of(&other),
-                unconverted(&other)
-            )),
+            other => Err(DeviceError::NoTruth {
+                found: runtime_type::name_of(&other).to_owned(),
+                why: unconverted(&other),
+            }),
         }
     }
 }
@@ -214,8 +212,8 @@ fn sizes(features: DeviceFeatures) -> Arc<DeclType> {
 /// What is wrong with a selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectorProblem {
-    /// It is no expression that yields a truth value, in these words.
-    Invalid(String),
+    /// It is no expression that yields a truth value.
+    Invalid(SelectorError),
     /// It may take too long.
     TooComplex,
 }
@@ -285,10 +283,13 @@ mod tests {
         }
         assert_eq!(
             selector_problem("-5"),
-            Some(SelectorProblem::Invalid("must evaluate to bool or the unknown type, not int".to_owned()))
+            Some(SelectorProblem::Invalid(SelectorError::NoTruth("int".to_owned())))
         );
         let Some(SelectorProblem::Invalid(why)) = selector_problem("devices") else { panic!("no device") };
-        assert!(why.starts_with("compilation failed: ERROR: <input>:1:1: undeclared reference to 'devices'"));
+        assert!(
+            why.to_string()
+                .starts_with("compilation failed: ERROR: <input>:1:1: undeclared reference to 'devices'")
+        );
         let nested = "device.attributes.all(a, device.attributes.all(b, device.attributes.all(c, \
                       device.attributes.all(d, a == b && c == d))))";
         assert_eq!(selector_problem(nested), Some(SelectorProblem::TooComplex));

@@ -2,6 +2,7 @@
 //!
 //! | part | decides |
 //! |---|---|
+//! | `error` | why an expression selects nothing |
 //! | `features` | which gates are on |
 //! | `language` | what selectors may use, and what is wrong with one |
 //! | `device` | which devices a ResourceSlice has, and how expressions see one |
@@ -12,12 +13,14 @@
 //! release.
 
 mod device;
+mod error;
 mod features;
 mod language;
 mod select;
 mod selectors;
 
 pub use self::device::Device;
+pub use self::error::{DeviceError, MemberError, SelectionError, SelectorError};
 pub use self::features::DeviceFeatures;
 pub use self::language::{SELECTOR_LIMIT, Selector, SelectorProblem, selector_problem};
 pub use self::select::{Devices, NoSelection, Selected, SelectedBy};

@@ -8,6 +8,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::device::Device;
+use super::error::{SelectionError, SelectorError};
 use super::features::DeviceFeatures;
 use super::language::Selector;
 use crate::read::decode::{Fields, FieldsError};
@@ -76,8 +77,8 @@ pub struct SelectedBy<'s> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selected<'d> {
     pub device: &'d Device,
-    /// Or why that is not known, in the words of the scheduler, which does not go on then.
-    pub matches: Result<bool, String>,
+    /// Or why that is not known.
+    pub matches: Result<bool, SelectionError>,
 }
 
 /// Why nothing can be selected.
@@ -97,9 +98,12 @@ pub enum NoSelection {
     NoClaim(String),
     #[error("claim {claim} has no request `{request}`; these are: {known}")]
     NoRequest { claim: String, request: String, known: String },
-    /// In the words of the scheduler.
+    /// Of a class or a claim.
+    #[error("{owner}: selector #{index}: CEL compile error: {error}")]
+    Selector { owner: String, index: usize, error: SelectorError },
+    /// Of one that stands in no document.
     #[error("{0}")]
-    Compile(String),
+    Compile(#[from] SelectorError),
 }
 
 impl Devices {
@@ -184,8 +188,7 @@ impl Devices {
             steps.push((format!("claim {claim}: "), request.selectors.as_ref().map_err(Clone::clone)?));
         }
         let compiled = |text: &String| Selector::compile(text, self.features);
-        let own: Vec<Selector> =
-            by.selectors.iter().map(compiled).collect::<Result<_, _>>().map_err(NoSelection::Compile)?;
+        let own: Vec<Selector> = by.selectors.iter().map(compiled).collect::<Result<_, _>>()?;
         steps.push((String::new(), &own));
         let selected = |device| Selected { device, matches: all_match(&steps, device, options) };
         Ok(self.devices.iter().map(selected).collect())
@@ -264,9 +267,8 @@ impl Devices {
             let id = ExpressionId { origin, path: cel.path_of("expression") };
             match Selector::compile(&cel.string("expression")?, self.features) {
                 Ok(selector) => compiled.push(selector.placed(id)),
-                Err(why) => {
-                    let why = format!("{owner}: selector #{index}: CEL compile error: {why}");
-                    return Ok(Err(NoSelection::Compile(why)));
+                Err(error) => {
+                    return Ok(Err(NoSelection::Selector { owner: owner.to_owned(), index, error }));
                 }
             }
         }
@@ -283,10 +285,10 @@ fn all_match(
     steps: &[(String, &[Selector])],
     device: &Device,
     options: EvalOptions<'_>,
-) -> Result<bool, String> {
+) -> Result<bool, SelectionError> {
     for (owner, selectors) in steps {
         for (index, selector) in selectors.iter().enumerate() {
-            let failed = |why: String| format!("{owner}selector #{index}: CEL runtime error: {why}");
+            let failed = |error| SelectionError { owner: owner.clone(), index, error };
             if !selector.matches(device, options).map_err(failed)? {
                 return Ok(false);
             }

@@ -96,7 +96,7 @@ pub(crate) fn selector_errors(document: &Value) -> Vec<FieldError> {
             return Some(FieldError::too_long(at, 10 << 10));
         }
         Some(match language::selector_problem(text)? {
-            SelectorProblem::Invalid(why) => FieldError::invalid(at, text, why),
+            SelectorProblem::Invalid(why) => FieldError::invalid(at, text, why.to_string()),
             SelectorProblem::TooComplex => FieldError::forbidden(at, "too complex, exceeds cost limit"),
         })
     };

@@ -9,13 +9,45 @@ use admit_apimachinery::go;
 use admit_apimachinery::go::instant::civil;
 use admit_apimachinery::go::quote::{quote, quote_all};
 use serde_json::{Map, Value};
+use thiserror::Error;
 
-use super::claims;
+use super::claims::{self, ClaimError};
 
 /// How far the clock of an issuer may be ahead.
 const LEEWAY: Duration = Duration::from_mins(1);
 /// The time of a token that names none, in seconds.
 const NO_TIME: i64 = -62_135_596_800;
+
+/// What is wrong with a token whose claims nobody has looked at yet.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum TokenError {
+    #[error("oidc: failed to unmarshal claims: {0}")]
+    Claim(#[from] ClaimError),
+    #[error("oidc: failed to obtain source from claim name")]
+    NoSource,
+    #[error("oidc: source does not exist")]
+    UnknownSource,
+    /// None of those for whom it was issued is one of `wanted`.
+    #[error("oidc: expected audience {} got [{}]", listed(.wanted), quote_all(.got, " "))]
+    Audience { wanted: Vec<String>, got: Vec<String> },
+    /// In seconds.
+    #[error("oidc: token is expired (Token Expiry: {})", shown(*.0))]
+    Expired(i64),
+    /// In seconds.
+    #[error("oidc: current time {} before the nbf (not before) time: {}", shown(*.now), shown(*.begin))]
+    Early { now: i64, begin: i64 },
+}
+
+fn listed(audiences: &[String]) -> String {
+    match audiences {
+        [only] => quote(only),
+        several => {
+            let mut several: Vec<&String> = several.iter().collect();
+            several.sort();
+            format!("in [{}]", quote_all(several, " "))
+        }
+    }
+}
 
 /// Whether a token is for an authenticator of this issuer.
 pub(super) fn is_issued_by(claims: &Map<String, Value>, issuer: &str) -> bool {
@@ -33,51 +65,43 @@ impl Audiences {
     }
 
     /// What is wrong with a token that is to be used at `now`; without a time that is not looked at.
-    pub(super) fn verify(&self, claims: &Map<String, Value>, now: Option<SystemTime>) -> Result<(), String> {
+    pub(super) fn verify(
+        &self,
+        claims: &Map<String, Value>,
+        now: Option<SystemTime>,
+    ) -> Result<(), TokenError> {
         let issued_for = match claims.get("aud") {
             None => Vec::new(),
             Some(Value::Null) => vec![String::new()],
-            Some(audience) => claims::texts(audience)
-                .map_err(|_| format!("oidc: failed to unmarshal claims: {}", no_texts(audience)))?,
+            Some(audience) => claims::texts(audience).map_err(|_| no_texts(audience))?,
         };
         sources(claims)?;
         if !issued_for.iter().any(|audience| self.0.contains(audience)) {
-            let got = quote_all(&issued_for, " ");
-            return Err(match self.0.as_slice() {
-                [only] => format!("oidc: expected audience {} got [{got}]", quote(only)),
-                several => {
-                    let mut several: Vec<&String> = several.iter().collect();
-                    several.sort();
-                    format!("oidc: expected audience in [{}] got [{got}]", quote_all(several, " "))
-                }
-            });
+            return Err(TokenError::Audience { wanted: self.0.clone(), got: issued_for });
         }
         now.map_or(Ok(()), |now| in_time(claims, now))
     }
 }
 
-fn no_texts(audience: &Value) -> String {
-    let found = match audience {
-        Value::Array(items) => items.iter().find(|item| !item.is_string()).map_or("array", go::json::kind),
-        other => {
-            return format!(
-                "json: cannot unmarshal {} into Go value of type []string",
-                go::json::kind(other)
-            );
-        }
-    };
-    format!("json: cannot unmarshal {found} into Go value of type string")
+fn no_texts(audience: &Value) -> ClaimError {
+    match audience {
+        Value::Array(items) => ClaimError::Type {
+            found: items.iter().find(|item| !item.is_string()).map_or("array", go::json::kind),
+            wanted: "string",
+        },
+        other => ClaimError::Type { found: go::json::kind(other), wanted: "[]string" },
+    }
 }
 
 /// Claims that are kept elsewhere name a place that the token has.
-fn sources(claims: &Map<String, Value>) -> Result<(), String> {
+fn sources(claims: &Map<String, Value>) -> Result<(), TokenError> {
     let Some(Value::Object(names)) = claims.get("_claim_names") else { return Ok(()) };
     let sources = claims.get("_claim_sources").and_then(Value::as_object);
     for source in names.values() {
         match source.as_str() {
-            None | Some("") => return Err("oidc: failed to obtain source from claim name".to_owned()),
+            None | Some("") => return Err(TokenError::NoSource),
             Some(source) if sources.is_none_or(|sources| !sources.contains_key(source)) => {
-                return Err("oidc: source does not exist".to_owned());
+                return Err(TokenError::UnknownSource);
             }
             Some(_) => {}
         }
@@ -85,30 +109,26 @@ fn sources(claims: &Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-fn in_time(claims: &Map<String, Value>, now: SystemTime) -> Result<(), String> {
+fn in_time(claims: &Map<String, Value>, now: SystemTime) -> Result<(), TokenError> {
     let expiry = seconds(claims, "exp")?.unwrap_or(NO_TIME);
     if at(expiry) < now {
-        return Err(format!("oidc: token is expired (Token Expiry: {})", shown(expiry)));
+        return Err(TokenError::Expired(expiry));
     }
     match seconds(claims, "nbf")? {
         Some(begin) if now.checked_add(LEEWAY).is_some_and(|latest| latest < at(begin)) => {
             let current = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-            let (current, begin) = (shown(i64::try_from(current).unwrap_or(i64::MAX)), shown(begin));
-            Err(format!("oidc: current time {current} before the nbf (not before) time: {begin}"))
+            Err(TokenError::Early { now: i64::try_from(current).unwrap_or(i64::MAX), begin })
         }
         _ => Ok(()),
     }
 }
 
 /// The whole seconds of a claim that is a time.
-fn seconds(claims: &Map<String, Value>, name: &str) -> Result<Option<i64>, String> {
+fn seconds(claims: &Map<String, Value>, name: &str) -> Result<Option<i64>, ClaimError> {
     match claims.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Number(number)) => Ok(number.as_i64().or_else(|| whole(number.as_f64()?))),
-        Some(other) => Err(format!(
-            "oidc: failed to unmarshal claims: json: cannot unmarshal {} into Go value of type json.Number",
-            go::json::kind(other)
-        )),
+        Some(other) => Err(ClaimError::Type { found: go::json::kind(other), wanted: "json.Number" }),
     }
 }
 

@@ -43,6 +43,9 @@ pub enum NoUser {
     /// No authenticator is for its issuer, and no other knows it.
     #[error("invalid bearer token")]
     UnknownIssuer,
+    /// There is no token, and who asks without one is not answered here.
+    #[error("Unauthorized")]
+    Unauthorized,
     /// In the words of the server.
     #[error("{0}")]
     Refused(String),
@@ -148,9 +151,11 @@ impl Authenticator {
                 Ok(groups.into_iter().map(|group| format!("{prefix}{group}")).collect())
             }
             Mapping::Expression(expression) => {
-                let failed = |why: String| refused(format!("error evaluating group claim expression: {why}"));
-                let value = inputs.eval(expression).map_err(failed)?;
-                texts_of(expression, &value).ok_or_else(|| failed(NO_LIST.to_owned()))
+                let failed = |why: &dyn fmt::Display| {
+                    refused(format!("error evaluating group claim expression: {why}"))
+                };
+                let value = inputs.eval(expression).map_err(|error| failed(&error))?;
+                texts_of(expression, &value).ok_or_else(|| failed(&NO_LIST))
             }
         }
     }
@@ -173,7 +178,11 @@ impl Authenticator {
         // All have a value before any is looked at.
         let mut values = Vec::with_capacity(self.extra.len());
         for (key, expression) in &self.extra {
-            values.push((key, expression, inputs.eval(expression).map_err(NoUser::Refused)?));
+            values.push((
+                key,
+                expression,
+                inputs.eval(expression).map_err(|error| NoUser::Refused(error.to_string()))?,
+            ));
         }
         for (key, expression, value) in values {
             let texts = texts_of(expression, &value).ok_or_else(|| {
@@ -225,18 +234,33 @@ struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    fn eval(&self, expression: &'a Compiled) -> Result<Value<'a>, String> {
+    fn eval(&self, expression: &'a Compiled) -> Result<Value<'a>, RuleError> {
         evaluated(expression, self.claims, self)
     }
 }
 
-fn evaluated<'a>(expression: &'a Compiled, of: Value<'a>, inputs: &Inputs<'a>) -> Result<Value<'a>, String> {
-    let failed = |error: EvalError| format!("expression '{}' resulted in error: {error}", expression.text());
+/// Why an expression has no value, or a rule does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+enum RuleError {
+    #[error("expression '{expression}' resulted in error: {error}")]
+    Eval { expression: String, error: EvalError },
+    #[error("validation expression '{expression}' failed: {message}")]
+    Failed { expression: String, message: String },
+    #[error("validation expression must return a boolean")]
+    NoTruth,
+}
+
+fn evaluated<'a>(
+    expression: &'a Compiled,
+    of: Value<'a>,
+    inputs: &Inputs<'a>,
+) -> Result<Value<'a>, RuleError> {
+    let failed = |error| RuleError::Eval { expression: expression.text().to_owned(), error };
     expression.eval(of, inputs.arena, inputs.options).map_err(failed)
 }
 
 /// All rules are evaluated before one of them says no.
-fn hold<'a>(rules: &'a [Rule], of: Value<'a>, inputs: Inputs<'a>) -> Result<(), String> {
+fn hold<'a>(rules: &'a [Rule], of: Value<'a>, inputs: Inputs<'a>) -> Result<(), RuleError> {
     let mut values = Vec::with_capacity(rules.len());
     for rule in rules {
         values.push((rule, evaluated(&rule.expression, of, &inputs)?));
@@ -245,20 +269,20 @@ fn hold<'a>(rules: &'a [Rule], of: Value<'a>, inputs: Inputs<'a>) -> Result<(), 
         match value {
             Value::Bool(true) => {}
             Value::Bool(false) => {
-                let text = rule.expression.text();
-                return Err(format!("validation expression '{text}' failed: {}", rule.message));
+                let (expression, message) = (rule.expression.text().to_owned(), rule.message.clone());
+                return Err(RuleError::Failed { expression, message });
             }
-            _ => return Err("validation expression must return a boolean".to_owned()),
+            _ => return Err(RuleError::NoTruth),
         }
     }
     Ok(())
 }
 
 fn text_of(expression: &Compiled, what: &str, inputs: Inputs<'_>) -> Result<String, NoUser> {
-    let failed = |why: String| refused(format!("error evaluating {what} claim expression: {why}"));
-    match inputs.eval(expression).map_err(failed)? {
+    let failed = |why: &dyn fmt::Display| refused(format!("error evaluating {what} claim expression: {why}"));
+    match inputs.eval(expression).map_err(|error| failed(&error))? {
         Value::String(text) => Ok(text.to_owned()),
-        _ => Err(failed(format!("{what} claim expression must return a string"))),
+        _ => Err(failed(&format_args!("{what} claim expression must return a string"))),
     }
 }
 

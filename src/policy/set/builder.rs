@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::pointer;
 use admit_cel::PatternSum;
 use serde_json::Value;
 
@@ -67,7 +68,7 @@ impl PolicySetBuilder {
     ) -> Result<usize, Vec<LoadErrorKind>> {
         let number = self.added;
         self.added = self.added.saturating_add(1);
-        let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let text = |pointer: &str| pointer::text(document, pointer);
         let (api_version, kind_name) = (text("/apiVersion"), text("/kind"));
         if api_version.is_empty() || kind_name.is_empty() {
             return Err(vec![LoadErrorKind::NoKind]);
@@ -156,7 +157,7 @@ impl PolicySetBuilder {
 
     /// Why an exception is from nothing: no policy has the name.
     pub(super) fn without_effect(&self, exception: &Value) -> Option<FieldError> {
-        let named = exception.pointer("/spec/policies").and_then(Value::as_array).into_iter().flatten();
+        let named = pointer::items(exception, "/spec/policies").iter();
         let is_known = |name: &str| self.policies.iter().any(|policy| &*policy.name == name);
         let mutates = |name: &str| self.mutating.iter().any(|policy| &*policy.common().name == name);
         let named = named.enumerate().filter_map(|(at, name)| Some((at, name.as_str()?)));

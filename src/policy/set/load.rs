@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::pointer;
 use admit_apimachinery::suggest::did_you_mean;
 use serde_json::Value;
 
@@ -180,7 +181,7 @@ fn kind_of(document: &Document) -> GroupVersionKind {
 /// What tells documents apart.
 fn identity(document: &Document) -> (String, String, String, String) {
     let GroupVersionKind { group, kind, .. } = kind_of(document);
-    let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer: &str| pointer::text(&document.value, pointer);
     (group, kind, text("/metadata/namespace").to_owned(), text("/metadata/name").to_owned())
 }
 

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use admit_apimachinery::go::quote::quote;
+use admit_apimachinery::pointer;
 use serde_json::Value;
 
 use crate::read::manifest::{Document, LoadError};
@@ -86,7 +87,7 @@ fn kind(document: &Document) -> &str {
 }
 
 fn text<'d>(document: &'d Document, pointer: &str) -> &'d str {
-    document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    pointer::text(&document.value, pointer)
 }
 
 fn plugin_of(document: &Document) -> Option<Plugin> {
@@ -170,7 +171,7 @@ fn client(document: &Document, name: &str) -> Option<LoadError> {
             );
             return Some(at(document, &format!("{config}.service"), why));
         }
-        let url = webhook.pointer("/clientConfig/url").and_then(Value::as_str).unwrap_or_default();
+        let url = pointer::text(webhook, "/clientConfig/url");
         let why = || format!("{place}: clientConfig.url is required for static manifests");
         url.is_empty().then(|| at(document, &config, why()))
     })

@@ -1,6 +1,7 @@
 //! Which webhooks are called for a request: their rules, selectors and match conditions, decided without calling any.
 
 use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::pointer;
 use serde_json::Value;
 
 use super::{Configuration, Kind, Webhook};
@@ -129,7 +130,7 @@ impl Webhooks {
     pub fn compile<'d>(documents: impl IntoIterator<Item = &'d Value>) -> Result<Self, Vec<FieldError>> {
         let mut hooks = Vec::new();
         for document in documents {
-            let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            let text = |pointer: &str| pointer::text(document, pointer);
             let kind = match text("/kind") {
                 "MutatingWebhookConfiguration" => Kind::Mutating,
                 "ValidatingWebhookConfiguration" => Kind::Validating,

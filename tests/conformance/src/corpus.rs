@@ -95,7 +95,7 @@ impl Folder {
     /// The text of a file that rows refer to.
     pub(crate) fn text(&self, file: &str) -> Result<String, CorpusError> {
         let path = self.path.join(file);
-        unpacked(&path).map_err(|error| CorpusError::io(&path, error))
+        testing::recorded_text(&path).map_err(|error| CorpusError::io(&path, error))
     }
 }
 

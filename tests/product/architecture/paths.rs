@@ -93,8 +93,8 @@ impl<'a> Reader<'a> {
                     self.scopes.pop_if(|(_, depth)| *depth == self.depth);
                 }
                 "mod" if self.token(2) == "{" => {
-                    if self.tests_alone() {
-                        self.skip_block();
+                    if is_for_tests(self.tokens, self.at) {
+                        self.at = block_end(self.tokens, self.at + 2);
                         continue;
                     }
                     self.scopes.push((self.token(1).to_owned(), self.depth));
@@ -143,28 +143,6 @@ impl<'a> Reader<'a> {
     /// Whether the token belongs to a path that began before it, or is a member.
     fn goes_on(&self) -> bool {
         self.at > 0 && ["::", "."].contains(&self.tokens[self.at - 1].as_str())
-    }
-
-    /// Whether `#[cfg(test)]` stands before the module that begins here.
-    fn tests_alone(&self) -> bool {
-        let cfg = ["#", "[", "cfg", "(", "test", ")", "]"];
-        self.tokens[self.at.saturating_sub(12)..self.at].windows(cfg.len()).any(|window| window == cfg)
-    }
-
-    fn skip_block(&mut self) {
-        let mut depth = 0_usize;
-        self.at += 2;
-        while let Some(token) = self.tokens.get(self.at) {
-            depth = match token.as_str() {
-                "{" => depth + 1,
-                "}" => depth - 1,
-                _ => depth,
-            };
-            self.at += 1;
-            if depth == 0 {
-                return;
-            }
-        }
     }
 
     /// The path from the root of its crate; none for those that are of no interest.
@@ -237,8 +215,47 @@ fn tree(tokens: &[String], mut at: usize, above: &mut Path, tell: &mut dyn FnMut
     }
 }
 
+/// The tokens of a text without its `#[cfg(test)]` modules.
+pub(crate) fn product_tokens(text: &str) -> Vec<String> {
+    let tokens = tokens(text);
+    let mut product = Vec::with_capacity(tokens.len());
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        let opens = token == "mod" && tokens.get(at + 2).is_some_and(|next| next == "{");
+        if opens && is_for_tests(&tokens, at) {
+            at = block_end(&tokens, at + 2);
+        } else {
+            product.push(token.clone());
+            at += 1;
+        }
+    }
+    product
+}
+
+/// Whether `#[cfg(test)]` stands before what begins at `at`.
+fn is_for_tests(tokens: &[String], at: usize) -> bool {
+    let cfg = ["#", "[", "cfg", "(", "test", ")", "]"];
+    tokens[at.saturating_sub(12)..at].windows(cfg.len()).any(|window| window == cfg)
+}
+
+/// Where the block goes on that begins at `at`.
+fn block_end(tokens: &[String], at: usize) -> usize {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate().skip(at) {
+        depth = match token.as_str() {
+            "{" => depth + 1,
+            "}" => depth - 1,
+            _ => depth,
+        };
+        if depth == 0 {
+            return at + 1;
+        }
+    }
+    tokens.len()
+}
+
 /// Names, `::` and single signs; no comments, texts, characters or lifetimes.
-fn tokens(text: &str) -> Vec<String> {
+pub(crate) fn tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {

@@ -7,7 +7,7 @@ use admit::controllers::datagather::fetch::Fetched;
 use admit::controllers::datagather::job::JobView;
 use admit::controllers::datagather::plan::{Plan, Prepared, Rules, plan};
 use admit::controllers::datagather::run_state::{
-    Activity, ProcessOutcome, Progress, Recorded, ReportOutcome, UploadOutcome,
+    Activity, ProcessOutcome, Progress, RecordOutcome, Recorded, ReportOutcome, UploadOutcome,
 };
 use admit::gather::GATHERERS;
 use admit::gather::upload::Report;
@@ -130,8 +130,8 @@ fn progress(steps: &BTreeMap<String, Value>) -> Progress {
         remote: None,
         rows: Vec::new(),
         recorded: steps.get("recorded").map(|step| match text(step, "error") {
-            Some(error) => Err(error),
-            None => Ok(Recorded {
+            Some(error) => RecordOutcome::Failed(error),
+            None => RecordOutcome::Recorded(Recorded {
                 records: usize::try_from(step["records"].as_u64().unwrap()).unwrap(),
                 file: text(step, "file").unwrap(),
                 translation: None,

@@ -202,13 +202,12 @@ async fn mg_06_10_a_further_run_on_a_volume_leaves_the_one_before() {
 #[tokio::test]
 async fn mg_06_12_proxies_of_the_object_count_over_those_of_the_cluster() {
     let bench = Bench::new().await;
-    let definition = json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "proxies.config.openshift.io"},
-        "spec": {"group": "config.openshift.io", "scope": "Cluster", "names": {"kind": "Proxy", "plural": "proxies"},
-            "versions": [{"name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]},
-    });
+    let definition = testing::definition(
+        "proxies.config.openshift.io",
+        "Proxy",
+        "Cluster",
+        &json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+    );
     let definitions: Api<CustomResourceDefinition> = Api::all(bench.client.clone());
     definitions.create(&PostParams::default(), &serde_json::from_value(definition).unwrap()).await.unwrap();
     let established = await_condition(definitions, "proxies.config.openshift.io", is_crd_established());

@@ -9,13 +9,12 @@ use admit::controllers::kit::manager::Term;
 use admit::controllers::mustgather::{Context, Counts, Known, run};
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
-use kube::core::GroupVersionKind;
 use kube::runtime::wait::await_condition;
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{complete, settings, sftp};
+use super::{Users, account, complete, settings, sftp};
 use crate::soak::{percent, scaled};
 use crate::support::cluster::PATIENCE;
 use crate::support::crashes::everywhere;
@@ -32,19 +31,7 @@ struct Place {
 
 impl Place {
     async fn new() -> Self {
-        let cluster = TestCluster::new().await;
-        let named = |name: &str| json!({"name": name, "namespace": USERS});
-        for object in [
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": USERS}}),
-            json!({"apiVersion": "v1", "kind": "Secret", "metadata": named("account"),
-                "stringData": {"username": "eve", "password": "canary-4713"}}),
-        ] {
-            cluster.create(&object).await;
-        }
-        let kind = GroupVersionKind::gvk("operator.openshift.io", "v1alpha1", "MustGather");
-        let gathers =
-            Api::namespaced_with(cluster.admin.clone(), USERS, &kube::api::ApiResource::from_gvk(&kind));
-        let jobs = Api::namespaced(cluster.admin.clone(), USERS);
+        let Users { cluster, gathers, jobs } = Users::with([account()]).await;
         Self { cluster, gathers, jobs }
     }
 

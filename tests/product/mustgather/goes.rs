@@ -13,15 +13,14 @@ use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::api::rbac::v1::ClusterRole;
-use kube::api::{Api, ApiResource, DynamicObject, PropagationPolicy};
+use kube::api::{Api, DynamicObject, PropagationPolicy};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::core::GroupVersionKind;
 use kube::runtime::wait::await_condition;
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{complete, settings, sftp};
+use super::{Users, account, complete, settings, sftp};
 use crate::support::cluster::PATIENCE;
 use crate::support::reliability::Row;
 use crate::support::testcluster::{Process, TestCluster};
@@ -47,18 +46,7 @@ impl Drop for Place {
 
 impl Place {
     async fn new() -> Self {
-        let cluster = TestCluster::new().await;
-        let named = |name: &str| json!({"name": name, "namespace": USERS});
-        for object in [
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": USERS}}),
-            json!({"apiVersion": "v1", "kind": "Secret", "metadata": named("account"),
-                "stringData": {"username": "eve", "password": "canary-4713"}}),
-        ] {
-            cluster.create(&object).await;
-        }
-        let kind = GroupVersionKind::gvk("operator.openshift.io", "v1alpha1", "MustGather");
-        let gathers = Api::namespaced_with(cluster.admin.clone(), USERS, &ApiResource::from_gvk(&kind));
-        let jobs = Api::namespaced(cluster.admin.clone(), USERS);
+        let Users { cluster, gathers, jobs } = Users::with([account()]).await;
         let ahead = Arc::new(AtomicI64::new(0));
         let controller = cluster.process("admit-mustgather");
         let running = Self::control(controller.client.clone(), ahead.clone());

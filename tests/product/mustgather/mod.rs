@@ -39,8 +39,39 @@ use tokio_util::sync::CancellationToken;
 
 use crate::repository::root;
 use crate::support::cluster::PATIENCE;
+use crate::support::testcluster::TestCluster;
 
 pub(crate) const NAMESPACE: &str = "support";
+
+/// A cluster of its own, with the namespace of those who gather.
+struct Users {
+    cluster: TestCluster,
+    gathers: Api<DynamicObject>,
+    jobs: Api<Job>,
+}
+
+impl Users {
+    /// `objects` are created there.
+    async fn with(objects: impl IntoIterator<Item = Value>) -> Self {
+        let cluster = TestCluster::new().await;
+        cluster
+            .create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}))
+            .await;
+        for object in objects {
+            cluster.create(&object).await;
+        }
+        let kind = GroupVersionKind::gvk("operator.openshift.io", "v1alpha1", "MustGather");
+        let gathers = Api::namespaced_with(cluster.admin.clone(), NAMESPACE, &ApiResource::from_gvk(&kind));
+        let jobs = Api::namespaced(cluster.admin.clone(), NAMESPACE);
+        Self { cluster, gathers, jobs }
+    }
+}
+
+/// The Secret with an account on a server.
+fn account() -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "account", "namespace": NAMESPACE},
+        "stringData": {"username": "eve", "password": "canary-4713"}})
+}
 
 /// A fault: requests that are refused, so many times.
 #[derive(Clone, Default)]

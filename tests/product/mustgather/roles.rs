@@ -9,14 +9,13 @@ use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse as _;
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt as _;
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
-use kube::core::GroupVersionKind;
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::{complete, settings, sftp};
+use super::{Users, complete, settings, sftp};
 use crate::support::cluster::PATIENCE;
 use crate::support::refusing::refusing;
 use crate::support::rights::{exactly, exactly_by};
@@ -35,20 +34,9 @@ struct Place {
 impl Place {
     /// A namespace without the Secret for the server.
     async fn new() -> Self {
-        let cluster = TestCluster::new().await;
-        let named = |name: &str| json!({"name": name, "namespace": USERS});
-        for object in [
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": USERS}}),
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": named("rules"), "data": {"config.yaml": ""}}),
-        ] {
-            cluster.create(&object).await;
-        }
-        for document in refused() {
-            cluster.create(&document).await;
-        }
-        let kind = GroupVersionKind::gvk("operator.openshift.io", "v1alpha1", "MustGather");
-        let gathers = Api::namespaced_with(cluster.admin.clone(), USERS, &ApiResource::from_gvk(&kind));
-        let jobs = Api::namespaced(cluster.admin.clone(), USERS);
+        let rules = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "rules", "namespace": USERS},
+            "data": {"config.yaml": ""}});
+        let Users { cluster, gathers, jobs } = Users::with([rules].into_iter().chain(refused())).await;
         Self { cluster, gathers, jobs }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use thiserror::Error;
 use uuid::Uuid;
 
 use super::pods::{self, items, text};
@@ -53,7 +54,7 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
 fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     if request.is(Operation::Update, ("", "pods", "ephemeralcontainers")) {
         let account = account(request)?;
-        let forbidden = |why: String| Err(request.forbidden(&why));
+        let forbidden = |why: Unlisted<'_>| Err(request.forbidden(&why.to_string()));
         return if enforces(&account) {
             limit_containers(&account, request.object(), &EPHEMERAL).or_else(forbidden)
         } else {
@@ -74,7 +75,7 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     }
     let account = account(request)?;
     if enforces(&account) {
-        limit(&account, pod).map_err(|why| request.forbidden(&why))?;
+        limit(&account, pod).map_err(|why| request.forbidden(&why.to_string()))?;
     }
     Ok(())
 }
@@ -191,17 +192,38 @@ const INIT: Containers = Containers { list: "initContainers", called: "init cont
 const MAIN: Containers = Containers { list: "containers", called: "container" };
 const EPHEMERAL: Containers = Containers { list: "ephemeralContainers", called: "ephemeral container" };
 
-fn limit(account: &Value, pod: &Value) -> Result<(), String> {
+/// Where a pod has a secret that its service account does not name among those that its pods may have.
+#[derive(Debug, Error)]
+enum Unlisted<'p> {
+    #[error(
+        "volume with secret.secretName=\"{secret}\" is not allowed because service account {owner} does not reference that secret"
+    )]
+    Volume { secret: &'p str, owner: &'p str },
+    #[error(
+        "imagePullSecrets[{at}].name=\"{secret}\" is not allowed because service account {owner} does not reference that \
+         imagePullSecret"
+    )]
+    PullSecret { at: usize, secret: &'p str, owner: &'p str },
+    #[error(
+        "{called} {container} with envVar {variable} referencing secret.secretName=\"{secret}\" is not allowed because \
+         service account {owner} does not reference that secret"
+    )]
+    Variable { called: &'static str, container: &'p str, variable: &'p str, secret: &'p str, owner: &'p str },
+    #[error(
+        "{called} {container} with envFrom referencing secret.secretName=\"{secret}\" is not allowed because service account \
+         {owner} does not reference that secret"
+    )]
+    Variables { called: &'static str, container: &'p str, secret: &'p str, owner: &'p str },
+}
+
+fn limit<'p>(account: &'p Value, pod: &'p Value) -> Result<(), Unlisted<'p>> {
     let owner = object::name(account);
     for volume in
         items(pod, "/spec/volumes").filter(|volume| volume.get("secret").is_some_and(Value::is_object))
     {
         let secret = text(volume, "/secret/secretName");
         if !lists(account, "secrets", secret) {
-            return Err(format!(
-                "volume with secret.secretName=\"{secret}\" is not allowed because service account {owner} does not \
-                 reference that secret"
-            ));
+            return Err(Unlisted::Volume { secret, owner });
         }
     }
     limit_containers(account, pod, &INIT)?;
@@ -209,40 +231,31 @@ fn limit(account: &Value, pod: &Value) -> Result<(), String> {
     for (at, secret) in items(pod, "/spec/imagePullSecrets").enumerate() {
         let secret = text(secret, "/name");
         if !lists(account, "imagePullSecrets", secret) {
-            return Err(format!(
-                "imagePullSecrets[{at}].name=\"{secret}\" is not allowed because service account {owner} does not \
-                 reference that imagePullSecret"
-            ));
+            return Err(Unlisted::PullSecret { at, secret, owner });
         }
     }
     Ok(())
 }
 
-fn limit_containers(account: &Value, pod: &Value, which: &Containers) -> Result<(), String> {
+fn limit_containers<'p>(account: &'p Value, pod: &'p Value, which: &Containers) -> Result<(), Unlisted<'p>> {
     let (called, owner) = (which.called, object::name(account));
     for container in items(pod, &format!("/spec/{}", which.list)) {
-        let name = text(container, "/name");
-        for variable in items(container, "/env") {
+        let (of, container) = (container, text(container, "/name"));
+        for variable in items(of, "/env") {
             let Some(secret) = variable.pointer("/valueFrom/secretKeyRef").filter(|it| it.is_object()) else {
                 continue;
             };
             let secret = text(secret, "/name");
             if !lists(account, "secrets", secret) {
-                return Err(format!(
-                    "{called} {name} with envVar {} referencing secret.secretName=\"{secret}\" is not allowed because \
-                     service account {owner} does not reference that secret",
-                    text(variable, "/name")
-                ));
+                let variable = text(variable, "/name");
+                return Err(Unlisted::Variable { called, container, variable, secret, owner });
             }
         }
-        for source in items(container, "/envFrom") {
+        for source in items(of, "/envFrom") {
             let Some(secret) = source.get("secretRef").filter(|it| it.is_object()) else { continue };
             let secret = text(secret, "/name");
             if !lists(account, "secrets", secret) {
-                return Err(format!(
-                    "{called} {name} with envFrom referencing secret.secretName=\"{secret}\" is not allowed because \
-                     service account {owner} does not reference that secret"
-                ));
+                return Err(Unlisted::Variables { called, container, secret, owner });
             }
         }
     }

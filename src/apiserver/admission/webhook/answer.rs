@@ -1,12 +1,10 @@
 //! Parses a webhook's AdmissionReview response, and accepts it only if it answers the request that was sent.
 
-use std::fmt::Display;
-
 use admit_apimachinery::go;
 use admit_policy::json;
 use serde_json::Value;
 
-use super::CallError;
+use super::error::{CallError, InvalidAnswer, Unread};
 
 /// What a webhook said.
 #[derive(Clone, Debug)]
@@ -65,32 +63,26 @@ pub(super) fn verify(
     uid: &str,
     role: Role,
 ) -> Result<Verdict, CallError> {
-    let review = json::parse(body)
-        .map_err(|error| {
-            CallError(format!("failed to call webhook: couldn't get version/kind; json parse error: {error}"))
-        })?
-        .value;
-    let uncalled = |why: String| CallError(format!("failed to call webhook: {why}"));
-    let invalid = |why: String| CallError(format!("received invalid webhook response: {why}"));
+    let review = json::parse(body).map_err(Unread::Json)?.value;
     let text = |field: &str| review[field].as_str().unwrap_or_default();
-    check_kind(version, text("apiVersion"), text("kind")).map_err(|why| uncalled(why.to_string()))?;
+    check_kind(version, text("apiVersion"), text("kind"))?;
     let Value::Object(response) = &review["response"] else {
-        return Err(invalid("webhook response was absent".to_owned()));
+        return Err(InvalidAnswer::NoResponse.into());
     };
     let allowed = match response.get("allowed") {
         None | Some(Value::Null) => false,
         Some(Value::Bool(allowed)) => *allowed,
-        Some(other) => return Err(uncalled(mistyped(other, "allowed", "bool"))),
+        Some(other) => return Err(Unread::Allowed(go::json::kind(other)).into()),
     };
     let given = |field: &str| response.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let patch = match (version, role) {
         (ReviewVersion::V1, _) => {
             let found = given("uid").unwrap_or_default();
             if found != uid {
-                let (expected, found) = (go::quote(uid), go::quote(found));
-                return Err(invalid(format!("expected response.uid={expected}, got {found}")));
+                let (expected, found) = (uid.to_owned(), found.to_owned());
+                return Err(InvalidAnswer::Uid { expected, found }.into());
             }
-            check_named(text("apiVersion"), text("kind")).map_err(invalid)?;
+            check_named(text("apiVersion"), text("kind"))?;
             patch_of(given("patch"), given("patchType"), role)?
         }
         (ReviewVersion::V1beta1, Role::Mutating) => given("patch").map(read_patch).transpose()?,
@@ -109,14 +101,13 @@ pub(super) fn verify(
 }
 
 /// Whether the answer says what it is.
-fn check_named(api_version: &str, kind: &str) -> Result<(), String> {
+fn check_named(api_version: &str, kind: &str) -> Result<(), InvalidAnswer> {
     if (api_version, kind) == (ReviewVersion::V1.api_version(), "AdmissionReview") {
         return Ok(());
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    Err(format!(
-        "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got {group}/{version}, Kind={kind}"
-    ))
+    let [group, version, kind] = [group, version, kind].map(ToOwned::to_owned);
+    Err(InvalidAnswer::Kind { group, version, kind })
 }
 
 /// The patch of an answer in v1, which names its type.
@@ -125,55 +116,32 @@ fn patch_of(
     patch_type: Option<&str>,
     role: Role,
 ) -> Result<Option<json_patch::Patch>, CallError> {
-    let invalid = |why: &str| Err(CallError(format!("received invalid webhook response: {why}")));
+    let half = |given, missing| Err(InvalidAnswer::Half { given, missing }.into());
     match (role, patch, patch_type) {
         (_, None, None) => Ok(None),
-        (Role::Validating, Some(_), _) => invalid("validating webhook may not return response.patch"),
-        (Role::Validating, None, Some(_)) => invalid("validating webhook may not return response.patchType"),
-        (_, Some(_), None) => invalid("webhook returned response.patch but not response.patchType"),
-        (_, None, Some(_)) => invalid("webhook returned response.patchType but not response.patch"),
+        (Role::Validating, Some(_), _) => Err(InvalidAnswer::Validating("patch").into()),
+        (Role::Validating, None, Some(_)) => Err(InvalidAnswer::Validating("patchType").into()),
+        (_, Some(_), None) => half("patch", "patchType"),
+        (_, None, Some(_)) => half("patchType", "patch"),
         (_, Some(patch), Some("JSONPatch")) => read_patch(patch).map(Some),
-        (_, Some(_), Some(other)) => Err(CallError(format!("unsupported patch type {}", go::quote(other)))),
+        (_, Some(_), Some(other)) => Err(CallError::PatchType(other.to_owned())),
     }
 }
 
-/// Why an answer is not decoded, in the words of Kubernetes' scheme.
-#[derive(Debug, thiserror::Error)]
-enum KindError<'a> {
-    #[error("converting ({}.AdmissionReview) to ({}.AdmissionReview): unknown conversion", .0.other().name(), .0.name())]
-    Unconvertible(ReviewVersion),
-    #[error(
-        "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-        go::quote(.kind),
-        go::quote(.version)
-    )]
-    Unregistered { kind: &'a str, version: &'a str },
-}
-
 /// Whether the answer is decoded at all: what says nothing of its type is taken for the type that is expected.
-fn check_kind<'a>(expected: ReviewVersion, api_version: &'a str, kind: &'a str) -> Result<(), KindError<'a>> {
+fn check_kind(expected: ReviewVersion, api_version: &str, kind: &str) -> Result<(), Unread> {
     let or = |text, default| if str::is_empty(text) { default } else { text };
     let (version, kind) = (or(api_version, expected.api_version()), or(kind, "AdmissionReview"));
     match kind {
         "AdmissionReview" if version == expected.api_version() => Ok(()),
         "AdmissionReview" if version == expected.other().api_version() => {
-            Err(KindError::Unconvertible(expected))
+            Err(Unread::Unconvertible { other: expected.other().name(), expected: expected.name() })
         }
-        kind => Err(KindError::Unregistered { kind, version }),
+        kind => Err(Unread::Unregistered { kind: kind.to_owned(), version: version.to_owned() }),
     }
 }
 
-/// As Go's decoder of JSON says that a field is of another type.
-fn mistyped(found: &Value, field: &str, expected: &str) -> String {
-    let found = go::json::kind(found);
-    format!(
-        "json: cannot unmarshal {found} into Go struct field AdmissionResponse.response.{field} of type {expected}"
-    )
-}
-
 fn read_patch(encoded: &str) -> Result<json_patch::Patch, CallError> {
-    let unreadable =
-        |why: &dyn Display| CallError(format!("failed to call webhook: the patch cannot be read: {why}"));
-    let bytes = go::json::bytes(encoded).map_err(|error| unreadable(&error))?;
-    serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))
+    let bytes = go::json::bytes(encoded).map_err(Unread::EncodedPatch)?;
+    Ok(serde_json::from_slice(&bytes).map_err(Unread::Patch)?)
 }

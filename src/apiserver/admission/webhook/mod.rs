@@ -2,6 +2,7 @@
 
 mod annotations;
 mod answer;
+mod error;
 mod hook;
 mod mutating;
 
@@ -19,7 +20,7 @@ use uuid::Uuid;
 
 use super::host::StoreHost;
 use super::{Cluster, Review};
-use crate::callout::{self, CalloutError};
+use crate::callout;
 use crate::conversion::version_of;
 use crate::object;
 use crate::objects::Objects;
@@ -27,6 +28,7 @@ use crate::status::Refusal;
 
 use self::annotations::Place;
 use self::answer::{Role, Verdict};
+use self::error::CallError;
 use self::hook::Hook;
 
 const VALIDATING: &str = "validatingwebhookconfigurations";
@@ -34,10 +36,6 @@ const MUTATING: &str = "mutatingwebhookconfigurations";
 
 /// Bytes of what a webhook said that are logged; a client is told the whole, as kube-apiserver does.
 const LOGGED: usize = 1_024;
-
-/// Why a webhook did not answer; the failure policy says what comes of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CallError(pub(super) String);
 
 /// Asks all webhooks that the write concerns, at once.
 pub(super) async fn admit(cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
@@ -94,7 +92,8 @@ fn settle((hook, place): (&Hook, Place), outcome: &Outcome, review: &Review<'_>)
             review.call.warnings.annotate(annotations::of_answer(hook.name(), &verdict.audit_annotations));
             (!verdict.allowed).then(|| Refusal::denied_by_webhook(hook.name(), verdict.status.as_ref()))
         }
-        Outcome::Failed(CallError(why)) => {
+        Outcome::Failed(error) => {
+            let why = error.to_string();
             let message = format!("failed calling webhook {}: {why}", go::quote(hook.name()));
             match hook.failure_policy() {
                 FailurePolicy::Fail => Some(Refusal::internal(message)),
@@ -127,8 +126,7 @@ async fn ask(
         return Outcome::Refused(Refusal::bad_request(why));
     }
     let Some(version) = hook.review_version() else {
-        let why = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)";
-        return Outcome::Failed(CallError(why.to_owned()));
+        return Outcome::Failed(CallError::NoVersion);
     };
     let uid = Uuid::new_v4().to_string();
     let seen = || Seen::of(review, matched, &review.host(cluster));
@@ -136,18 +134,17 @@ async fn ask(
         Ok(seen) => seen,
         Err(why) => return Outcome::Refused(Refusal::internal(why.to_string())),
     };
-    let uncalled = |why: &CalloutError| CallError(format!("failed to call webhook: {why}"));
     let exchange = async {
         let request = asked(review, matched, &seen, &uid);
         let question =
             json!({"kind": "AdmissionReview", "apiVersion": version.api_version(), "request": request});
         let body = callout::post(cluster, &hook.callee, question.to_string().into()).await;
-        answer::verify(&body.map_err(|error| uncalled(&error))?, version, &uid, role)
+        answer::verify(&body?, version, &uid, role)
     };
     match tokio::time::timeout(hook.callee.timeout, exchange).await {
         Ok(Ok(verdict)) => Outcome::Answered(verdict),
         Ok(Err(failed)) => Outcome::Failed(failed),
-        Err(_) => Outcome::Failed(uncalled(&hook.callee.timed_out())),
+        Err(_) => Outcome::Failed(hook.callee.timed_out().into()),
     }
 }
 

@@ -7,7 +7,7 @@ use admit_policy::AccessAttributes;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{AuditPolicyError, Level, or_default, wrong};
+use super::{AuditPolicyErrorKind, Level, or_default, wrong};
 use crate::identity::Identity;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -48,7 +48,7 @@ struct GroupResources {
 
 impl Rule {
     /// The level, if the rule can be.
-    pub(super) fn check(&self, path: &str) -> Result<Level, AuditPolicyError> {
+    pub(super) fn check(&self, path: &str) -> Result<Level, AuditPolicyErrorKind> {
         let Some(level) = Level::ALL.into_iter().find(|level| level.name() == self.level) else {
             let known = Level::ALL.map(Level::name).join(", ");
             return Err(wrong(format!("{path}.level"), format!("{:?} is none of {known}", self.level)));

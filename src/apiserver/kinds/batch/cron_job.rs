@@ -82,7 +82,7 @@ fn schedule(schedule: &Field<'_>, zoned_before: bool, has_zone: bool, errors: &m
         return errors.add(|| schedule.required(""));
     }
     if let Err(why) = schedule::check(schedule.text()) {
-        errors.add(|| schedule.invalid(why));
+        errors.add(|| schedule.invalid(why.to_string()));
     }
     let zoned = schedule.text().contains("TZ");
     if zoned && zoned_before && has_zone {

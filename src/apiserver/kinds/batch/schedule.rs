@@ -1,8 +1,9 @@
 //! Schedules of CronJobs, in the words of the parser that Kubernetes uses (github.com/robfig/cron/v3).
 
-use admit_apimachinery::go;
-use admit_apimachinery::go::integer::atoi;
+use admit_apimachinery::go::integer::{NumberError, atoi};
 use admit_apimachinery::go::zone::ZoneError;
+use admit_apimachinery::go::{self, duration};
+use thiserror::Error;
 
 /// One of the five parts: its least and greatest number, and names that stand for numbers, counted from the least.
 struct Bounds {
@@ -25,13 +26,42 @@ const FIELDS: [Bounds; 5] = [
 const DESCRIPTORS: [&str; 7] =
     ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 
+/// What is wrong with a schedule, with the part that is.
+#[derive(Debug, PartialEq, Eq, Error)]
+pub(super) enum ScheduleError<'s> {
+    #[error("provided bad location {zone}: {error}")]
+    Zone { zone: &'s str, error: ZoneError },
+    #[error("expected exactly 5 fields, found {}: [{}]", .0.len(), .0.join(" "))]
+    Fields(Vec<&'s str>),
+    #[error("failed to parse duration {text}: {error}")]
+    Duration { text: &'s str, error: duration::ParseError<'s> },
+    #[error("unrecognized descriptor: {0}")]
+    Descriptor(&'s str),
+    #[error("too many hyphens: {0}")]
+    Hyphens(&'s str),
+    #[error("too many slashes: {0}")]
+    Slashes(&'s str),
+    #[error("beginning of range ({start}) below minimum ({min}): {range}")]
+    Low { start: i64, min: i64, range: &'s str },
+    #[error("end of range ({end}) above maximum ({max}): {range}")]
+    High { end: i64, max: i64, range: &'s str },
+    #[error("beginning of range ({start}) beyond end of range ({end}): {range}")]
+    Reversed { start: i64, end: i64, range: &'s str },
+    #[error("step of range should be a positive number: {0}")]
+    Step(&'s str),
+    #[error("failed to parse int from {text}: {error}")]
+    Number { text: &'s str, error: NumberError },
+    #[error("negative number ({number}) not allowed: {text}")]
+    Negative { number: i64, text: &'s str },
+}
+
 /// What is wrong with a schedule.
-pub(super) fn check(schedule: &str) -> Result<(), String> {
+pub(super) fn check(schedule: &str) -> Result<(), ScheduleError<'_>> {
     let zoned = schedule.starts_with("TZ=") || schedule.starts_with("CRON_TZ=");
     let rest = match schedule.split_once('=').filter(|_| zoned) {
         Some((_, rest)) => {
             let (zone, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-            zone_exists(zone).map_err(|why| format!("provided bad location {zone}: {why}"))?;
+            zone_exists(zone).map_err(|error| ScheduleError::Zone { zone, error })?;
             rest.trim()
         }
         None => schedule,
@@ -41,8 +71,7 @@ pub(super) fn check(schedule: &str) -> Result<(), String> {
     }
     let parts: Vec<&str> = rest.split_whitespace().collect();
     if parts.len() != FIELDS.len() {
-        let found = parts.len();
-        return Err(format!("expected exactly 5 fields, found {found}: [{}]", parts.join(" ")));
+        return Err(ScheduleError::Fields(parts));
     }
     parts.iter().zip(&FIELDS).try_for_each(|(part, bounds)| {
         part.split(',').filter(|range| !range.is_empty()).try_for_each(|range| check_range(range, bounds))
@@ -54,35 +83,35 @@ pub(super) fn zone_exists(zone: &str) -> Result<(), ZoneError> {
     go::zone::offset_at(zone, 0).map(drop)
 }
 
-fn descriptor(text: &str) -> Result<(), String> {
+fn descriptor(text: &str) -> Result<(), ScheduleError<'_>> {
     match text.strip_prefix("@every ") {
-        Some(span) => go::duration::parse(span)
-            .map(drop)
-            .map_err(|error| format!("failed to parse duration {text}: {error}")),
+        Some(span) => {
+            duration::parse(span).map(drop).map_err(|error| ScheduleError::Duration { text, error })
+        }
         None if DESCRIPTORS.contains(&text) => Ok(()),
-        None => Err(format!("unrecognized descriptor: {text}")),
+        None => Err(ScheduleError::Descriptor(text)),
     }
 }
 
 /// One of the ranges of a part: `*`, `3`, `3-5`, each with `/2` or without.
-fn check_range(range: &str, bounds: &Bounds) -> Result<(), String> {
+fn check_range<'s>(range: &'s str, bounds: &Bounds) -> Result<(), ScheduleError<'s>> {
     let mut parts = range.split('/');
     let (span, step) = (parts.next().unwrap_or_default(), parts.next());
     let ends: Vec<&str> = span.split('-').collect();
     let (start, mut end) = match ends.as_slice() {
         ["*" | "?", ..] => (bounds.min, bounds.max),
-        [one] => number_or_name(one, bounds).map(|number| (number, number))?,
         [first, last] => (number_or_name(first, bounds)?, number_or_name(last, bounds)?),
-        [first, ..] => {
+        [first, _, ..] => {
             number_or_name(first, bounds)?;
-            return Err(format!("too many hyphens: {range}"));
+            return Err(ScheduleError::Hyphens(range));
         }
-        [] => return Err(format!("failed to parse int from {range}: empty")),
+        // No hyphen.
+        _ => number_or_name(span, bounds).map(|number| (number, number))?,
     };
     let mut every = 1;
     if let Some(step) = step {
         if parts.next().is_some() {
-            return Err(format!("too many slashes: {range}"));
+            return Err(ScheduleError::Slashes(range));
         }
         every = number(step)?;
         // `3/2` goes on to the end.
@@ -92,21 +121,21 @@ fn check_range(range: &str, bounds: &Bounds) -> Result<(), String> {
     }
     let (min, max) = (bounds.min, bounds.max);
     if start < min {
-        return Err(format!("beginning of range ({start}) below minimum ({min}): {range}"));
+        return Err(ScheduleError::Low { start, min, range });
     }
     if end > max {
-        return Err(format!("end of range ({end}) above maximum ({max}): {range}"));
+        return Err(ScheduleError::High { end, max, range });
     }
     if start > end {
-        return Err(format!("beginning of range ({start}) beyond end of range ({end}): {range}"));
+        return Err(ScheduleError::Reversed { start, end, range });
     }
     if every == 0 {
-        return Err(format!("step of range should be a positive number: {range}"));
+        return Err(ScheduleError::Step(range));
     }
     Ok(())
 }
 
-fn number_or_name(text: &str, bounds: &Bounds) -> Result<i64, String> {
+fn number_or_name<'s>(text: &'s str, bounds: &Bounds) -> Result<i64, ScheduleError<'s>> {
     let named = bounds.names.iter().position(|name| text.eq_ignore_ascii_case(name));
     match named.and_then(|at| i64::try_from(at).ok()) {
         Some(at) => Ok(bounds.min.saturating_add(at)),
@@ -114,10 +143,10 @@ fn number_or_name(text: &str, bounds: &Bounds) -> Result<i64, String> {
     }
 }
 
-fn number(text: &str) -> Result<i64, String> {
+fn number(text: &str) -> Result<i64, ScheduleError<'_>> {
     match atoi(text) {
-        Err(why) => Err(format!("failed to parse int from {text}: {why}")),
-        Ok(number) if number < 0 => Err(format!("negative number ({number}) not allowed: {text}")),
+        Err(error) => Err(ScheduleError::Number { text, error }),
+        Ok(number) if number < 0 => Err(ScheduleError::Negative { number, text }),
         Ok(number) => Ok(number),
     }
 }
@@ -128,7 +157,7 @@ mod tests {
 
     #[test]
     fn schedules_are_read_as_the_controller_reads_them() {
-        let told = |schedule: &str| check(schedule).err().unwrap_or_default();
+        let told = |schedule: &str| check(schedule).err().map_or_else(String::new, |error| error.to_string());
         for fine in [
             "*/5 * * * *",
             "0 0 1,15 JAN-mar ?",

@@ -1,11 +1,10 @@
 //! Certificate signing requests are signed by the key that they are about.
 
+use admit_apimachinery::go::pem;
 use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::oid_registry::Oid;
 use x509_parser::prelude::FromDer;
-
-use crate::kinds::shared::pem;
 
 const REQUEST: &str = "CERTIFICATE REQUEST";
 const CERTIFICATE: &str = "CERTIFICATE";

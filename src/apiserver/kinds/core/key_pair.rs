@@ -1,43 +1,55 @@
 //! Whether a certificate and a private key belong together, as `X509KeyPair` of Go's crypto/tls says it.
 
+use admit_apimachinery::go::pem::{self, Block};
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls::pki_types::PrivateKeyDer;
+use thiserror::Error;
 use x509_parser::prelude::{FromDer, SubjectPublicKeyInfo};
-
-use crate::kinds::shared::pem::{self, Block};
 
 const CERTIFICATE: &str = "CERTIFICATE";
 const PRIVATE_KEY: &str = "PRIVATE KEY";
 
-/// Why the first certificate in `certificates` and the first key in `keys` are no pair.
-pub(super) fn problem(certificates: &str, keys: &str) -> Option<String> {
-    paired(certificates, keys).err()
+/// Why a certificate and a key are no pair.
+#[derive(Debug, Error)]
+pub(super) enum PairError {
+    /// The kinds of the blocks that there are.
+    #[error("tls: failed to find {}", no_certificate(.0))]
+    NoCertificate(Vec<String>),
+    /// The kinds of the blocks that there are.
+    #[error("tls: {}", no_key(.0))]
+    NoKey(Vec<String>),
+    #[error("x509: malformed certificate")]
+    Certificate,
+    #[error("tls: failed to parse private key")]
+    Key,
+    #[error("tls: private key type does not match public key type")]
+    Type,
+    #[error("tls: private key does not match public key")]
+    Other,
 }
 
-fn paired(certificates: &str, keys: &str) -> Result<(), String> {
-    let certificate =
-        first(certificates, |kind| kind == CERTIFICATE).map_err(|skipped| no_certificate(&skipped))?;
+/// Whether the first certificate in `certificates` and the first key in `keys` are a pair.
+pub(super) fn paired(certificates: &str, keys: &str) -> Result<(), PairError> {
+    let certificate = first(certificates, |kind| kind == CERTIFICATE).map_err(PairError::NoCertificate)?;
     let key = first(keys, |kind| kind == PRIVATE_KEY || kind.ends_with(" PRIVATE KEY"))
-        .map_err(|skipped| no_key(&skipped))?;
+        .map_err(PairError::NoKey)?;
     let (_, certificate) =
-        x509_parser::parse_x509_certificate(&certificate.bytes).map_err(|_| "x509: malformed certificate")?;
+        x509_parser::parse_x509_certificate(&certificate.bytes).map_err(|_| PairError::Certificate)?;
     // A key of a size or on a curve that is not known here is read, and not compared.
     let Some(public) = public_key(&key.bytes)? else { return Ok(()) };
-    let (_, public) = SubjectPublicKeyInfo::from_der(&public).map_err(|_| UNREAD)?;
+    let (_, public) = SubjectPublicKeyInfo::from_der(&public).map_err(|_| PairError::Key)?;
     let own = certificate.public_key();
     if own.algorithm.algorithm != public.algorithm.algorithm {
-        return Err("tls: private key type does not match public key type".to_owned());
+        return Err(PairError::Type);
     }
     if own.subject_public_key.data != public.subject_public_key.data {
-        return Err("tls: private key does not match public key".to_owned());
+        return Err(PairError::Other);
     }
     Ok(())
 }
 
-const UNREAD: &str = "tls: failed to parse private key";
-
 /// The public half of a private key, where it can be told.
-fn public_key(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
+fn public_key(bytes: &[u8]) -> Result<Option<Vec<u8>>, PairError> {
     let forms: [fn(Vec<u8>) -> PrivateKeyDer<'static>; 3] = [
         |bytes| PrivateKeyDer::Pkcs1(bytes.into()),
         |bytes| PrivateKeyDer::Pkcs8(bytes.into()),
@@ -50,7 +62,7 @@ fn public_key(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
     // All forms are sequences that begin with the number of their version.
     match x509_parser::der_parser::parse_der(bytes) {
         Ok(([], form)) if is_versioned(&form) => Ok(None),
-        _ => Err(UNREAD.to_owned()),
+        _ => Err(PairError::Key),
     }
 }
 
@@ -75,15 +87,13 @@ fn first(text: &str, is_asked: fn(&str) -> bool) -> Result<Block, Vec<String>> {
 
 fn no_certificate(skipped: &[String]) -> String {
     match skipped {
-        [] => "tls: failed to find any PEM data in certificate input".to_owned(),
+        [] => "any PEM data in certificate input".to_owned(),
         [kind] if kind.ends_with(PRIVATE_KEY) => {
-            "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may \
-             have been switched"
+            "certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched"
                 .to_owned()
         }
         kinds => format!(
-            "tls: failed to find \"CERTIFICATE\" PEM block in certificate input after skipping PEM blocks of the \
-             following types: [{}]",
+            "\"CERTIFICATE\" PEM block in certificate input after skipping PEM blocks of the following types: [{}]",
             kinds.join(" ")
         ),
     }
@@ -91,12 +101,12 @@ fn no_certificate(skipped: &[String]) -> String {
 
 fn no_key(skipped: &[String]) -> String {
     match skipped {
-        [] => "tls: failed to find any PEM data in key input".to_owned(),
+        [] => "failed to find any PEM data in key input".to_owned(),
         [kind] if kind == CERTIFICATE => {
-            "tls: found a certificate rather than a key in the PEM for the private key".to_owned()
+            "found a certificate rather than a key in the PEM for the private key".to_owned()
         }
         kinds => format!(
-            "tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key input after skipping PEM blocks \
+            "failed to find PEM block with type ending in \"PRIVATE KEY\" in key input after skipping PEM blocks \
              of the following types: [{}]",
             kinds.join(" ")
         ),
@@ -115,8 +125,8 @@ mod tests {
     #[test]
     fn a_key_belongs_to_its_own_certificate() {
         let ((certificate, key), (_, other)) = (made(), made());
-        assert_eq!(problem(&certificate, &key), None);
-        let told = |certificate: &str, key: &str| problem(certificate, key).unwrap_or_default();
+        assert!(paired(&certificate, &key).is_ok());
+        let told = |certificate: &str, key: &str| paired(certificate, key).expect_err("no pair").to_string();
         assert_eq!(told(&certificate, &other), "tls: private key does not match public key");
         assert_eq!(told("a", "a"), "tls: failed to find any PEM data in certificate input");
         assert_eq!(told(&certificate, "a"), "tls: failed to find any PEM data in key input");

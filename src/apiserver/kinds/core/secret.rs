@@ -112,7 +112,8 @@ fn warnings(secret: &Value, _: Option<&Value>) -> Vec<String> {
         let bytes = go::json::bytes(root.get("data").key(key).text()).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     };
-    key_pair::problem(&text("tls.crt"), &text("tls.key")).into_iter().collect()
+    let paired = key_pair::paired(&text("tls.crt"), &text("tls.key"));
+    paired.err().map(|error| error.to_string()).into_iter().collect()
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ fn expression(field: &Field<'_>, errors: &mut FieldErrors) {
     }
     match selector_problem(field.text()) {
         None => {}
-        Some(SelectorProblem::Invalid(why)) => errors.add(|| field.invalid(why)),
+        Some(SelectorProblem::Invalid(why)) => errors.add(|| field.invalid(why.to_string())),
         Some(SelectorProblem::TooComplex) => {
             errors.add(|| field.forbidden("too complex, exceeds cost limit"))
         }

@@ -12,7 +12,6 @@ pub(crate) mod internal;
 pub(crate) mod label_selector;
 pub(crate) mod network;
 pub(crate) mod node_selector;
-pub(crate) mod pem;
 pub(crate) mod pod_spec;
 pub(crate) mod pod_template;
 pub(crate) mod reference;

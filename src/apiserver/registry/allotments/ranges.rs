@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use admit_apimachinery::pointer;
 use serde_json::Value;
 
 use crate::object;
@@ -138,8 +139,8 @@ impl ServiceRange {
 
 /// The ranges of a ServiceCIDR that addresses can be had from.
 pub(super) fn of(cidr: &Value) -> Vec<ServiceRange> {
-    let conditions = cidr.pointer("/status/conditions").and_then(Value::as_array);
-    let ready = conditions.into_iter().flatten().find(|condition| condition["type"] == "Ready");
+    let conditions = pointer::items(cidr, "/status/conditions");
+    let ready = conditions.iter().find(|condition| condition["type"] == "Ready");
     if object::is_terminating(cidr) || ready.is_some_and(|ready| ready["status"] != "True") {
         return Vec::new();
     }

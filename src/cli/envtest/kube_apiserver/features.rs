@@ -2,6 +2,7 @@
 //! often ask for what is so by now; that is taken, and all else stops with its name.
 
 use admit_apiserver::BuiltinKinds;
+use thiserror::Error;
 
 use crate::cli::envtest::flags::{Given, truth};
 use crate::cli::process::Fault;
@@ -9,10 +10,40 @@ use crate::cli::process::Fault;
 /// The gates of kube-apiserver 1.36, a line each: the name, and `on` or `off` as it is where nobody asks.
 const GATES: &str = include_str!("feature_gates.txt");
 
+/// What is asked for and is not so.
+#[derive(Debug, PartialEq, Eq, Error)]
+enum FeatureError {
+    #[error("missing bool value for {0}")]
+    NoValue(String),
+    #[error("invalid value of {asked}: `{value}` is neither true nor false")]
+    Value { asked: String, value: String },
+    #[error("unrecognized feature gate: {0}; Kubernetes 1.36 has none of this name")]
+    UnknownGate(String),
+    #[error(
+        "{name}={} is not built: it is {}, as in Kubernetes 1.36 where nobody asks; leave it out",
+        !.is_on,
+        if *.is_on { "on" } else { "off" }
+    )]
+    Gate { name: String, is_on: bool },
+    #[error(
+        "{0}=true is not built: versions that are off where nobody asks are not served here; leave it out, or name the \
+         GROUP/VERSION that is needed"
+    )]
+    AllOn(String),
+    #[error("{0}=false is not built: all versions are always served; leave it out")]
+    AllOff(String),
+    #[error("`{0}` is not GROUP/VERSION, GROUP/VERSION/RESOURCE, api/all or api/ga")]
+    NoVersion(String),
+    #[error("{key}=false is not built: {version} is always served; leave it out")]
+    Served { key: String, version: String },
+    #[error("{key} is not built: {version} is not served here; leave it out")]
+    Unserved { key: String, version: String },
+}
+
 /// # Errors
 /// For what is not so.
 pub(super) fn check(given: &Given) -> Result<(), Fault> {
-    let each = |flag: &str, check: fn(&str) -> Result<(), String>| {
+    let each = |flag: &str, check: fn(&str) -> Result<(), FeatureError>| {
         let checked = given.list(flag).into_iter().try_for_each(check);
         checked.map_err(|why| Fault::usage(format!("--{flag}: {why}")))
     };
@@ -20,18 +51,13 @@ pub(super) fn check(given: &Given) -> Result<(), Fault> {
     each("runtime-config", version)
 }
 
-fn gate(asked: &str) -> Result<(), String> {
-    let (name, value) = asked.split_once('=').ok_or_else(|| format!("missing bool value for {asked}"))?;
+fn gate(asked: &str) -> Result<(), FeatureError> {
+    let (name, value) = asked.split_once('=').ok_or_else(|| FeatureError::NoValue(asked.to_owned()))?;
     let (name, on) = (name.trim(), read(asked, value)?);
     match is_on(name) {
-        None => Err(format!("unrecognized feature gate: {name}; Kubernetes 1.36 has none of this name")),
-        Some(so) if so == on => Ok(()),
-        Some(so) => {
-            let so = if so { "on" } else { "off" };
-            Err(format!(
-                "{name}={on} is not built: it is {so}, as in Kubernetes 1.36 where nobody asks; leave it out"
-            ))
-        }
+        None => Err(FeatureError::UnknownGate(name.to_owned())),
+        Some(is_on) if is_on == on => Ok(()),
+        Some(is_on) => Err(FeatureError::Gate { name: name.to_owned(), is_on }),
     }
 }
 
@@ -40,7 +66,7 @@ fn is_on(name: &str) -> Option<bool> {
     Some(so == "on")
 }
 
-fn version(asked: &str) -> Result<(), String> {
+fn version(asked: &str) -> Result<(), FeatureError> {
     let (key, value) = asked.split_once('=').unwrap_or((asked, ""));
     let (key, value) = (key.trim(), value.trim());
     let on = value.is_empty() || read(asked, value)?;
@@ -48,29 +74,26 @@ fn version(asked: &str) -> Result<(), String> {
     let named = match (parts.next(), parts.next(), parts.next(), parts.next()) {
         (Some("api"), Some("alpha" | "beta"), None, _) if !on => return Ok(()),
         (Some("api"), Some("alpha" | "beta" | "all"), None, _) if on => {
-            return Err(format!(
-                "{key}=true is not built: versions that are off where nobody asks are not served here; leave it out, or name the \
-                 GROUP/VERSION that is needed"
-            ));
+            return Err(FeatureError::AllOn(key.to_owned()));
         }
         (Some("api"), Some("ga"), None, _) if on => return Ok(()),
         (Some("api"), Some("all" | "ga"), None, _) => {
-            return Err(format!("{key}=false is not built: all versions are always served; leave it out"));
+            return Err(FeatureError::AllOff(key.to_owned()));
         }
         (Some("api"), Some("v1"), _, None) | (Some("v1"), None, ..) => "v1".to_owned(),
         (Some(group), Some(version), _, None) => format!("{group}/{version}"),
-        _ => return Err(format!("`{key}` is not GROUP/VERSION, GROUP/VERSION/RESOURCE, api/all or api/ga")),
+        _ => return Err(FeatureError::NoVersion(key.to_owned())),
     };
     match (BuiltinKinds.has_version(&named), on) {
         (true, true) | (false, false) => Ok(()),
-        (true, false) => Err(format!("{key}=false is not built: {named} is always served; leave it out")),
-        (false, true) => Err(format!("{key} is not built: {named} is not served here; leave it out")),
+        (true, false) => Err(FeatureError::Served { key: key.to_owned(), version: named }),
+        (false, true) => Err(FeatureError::Unserved { key: key.to_owned(), version: named }),
     }
 }
 
-fn read(asked: &str, value: &str) -> Result<bool, String> {
-    truth(value.trim())
-        .ok_or_else(|| format!("invalid value of {asked}: `{value}` is neither true nor false"))
+fn read(asked: &str, value: &str) -> Result<bool, FeatureError> {
+    let wrong = || FeatureError::Value { asked: asked.to_owned(), value: value.to_owned() };
+    truth(value.trim()).ok_or_else(wrong)
 }
 
 #[cfg(test)]
@@ -102,7 +125,8 @@ mod tests {
             ("SidecarContainers", "missing bool value for SidecarContainers"),
             ("SidecarContainers=on", "invalid value of SidecarContainers=on: `on`"),
         ] {
-            assert!(gate(refused).unwrap_err().starts_with(why), "{refused}: {:?}", gate(refused));
+            let told = gate(refused).unwrap_err().to_string();
+            assert!(told.starts_with(why), "{refused}: {told}");
         }
     }
 
@@ -147,7 +171,8 @@ mod tests {
             ("apps/v1/deployments/scale", "`apps/v1/deployments/scale` is not GROUP/VERSION"),
             ("apps/v1=on", "invalid value of apps/v1=on: `on`"),
         ] {
-            assert!(version(refused).unwrap_err().starts_with(why), "{refused}: {:?}", version(refused));
+            let told = version(refused).unwrap_err().to_string();
+            assert!(told.starts_with(why), "{refused}: {told}");
         }
     }
 }

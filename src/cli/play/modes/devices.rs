@@ -47,7 +47,7 @@ fn evaluated(texts: &Texts) -> Result<Answer, Vec<Mistake>> {
         let (verdict, message) = match &one.matches {
             Ok(true) => ("selected", None),
             Ok(false) => ("not selected", None),
-            Err(error) => ("error", Some(error)),
+            Err(error) => ("error", Some(error.to_string())),
         };
         json!({"policy": one.device.to_string(), "verdict": verdict, "message": message})
     });

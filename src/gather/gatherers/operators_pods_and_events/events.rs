@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use admit_apimachinery::pointer;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -42,7 +43,7 @@ fn last(event: &Value) -> Option<Timestamp> {
 }
 
 fn compact(event: &Value, at: Timestamp) -> Value {
-    let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer: &str| pointer::text(event, pointer);
     json!({
         "namespace": text("/metadata/namespace"),
         "lastTimestamp": at,

@@ -1,6 +1,7 @@
 //! The shape of a pod: of each container the digest of its image, and hashes of what it runs. By these images that are public can be
 //! recognised, and nothing is told of others.
 
+use admit_apimachinery::pointer;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -50,7 +51,7 @@ impl Shape {
 
 impl Counted {
     pub(super) fn of(pod: &Value, runtimes: &Runtimes) -> Self {
-        let phase = pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
+        let phase = pointer::text(pod, "/status/phase");
         let told = |spec: &str, status: &str| items(pod, spec).len() == items(pod, status).len();
         match phase {
             "Succeeded" | "Failed" => return Self::Terminal,

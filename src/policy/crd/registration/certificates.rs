@@ -22,11 +22,11 @@ pub(super) fn problem(bundle: &str) -> Option<&'static str> {
     let mut rest = &*pem;
     let mut problem = None;
     while !rest.is_empty() {
-        let Some(Block { label, content, after }) = next_block(rest) else {
+        let Some((block, after)) = go::pem::first(rest) else {
             return Some(problem.unwrap_or("unable to parse bytes as PEM block"));
         };
-        if label == "CERTIFICATE" {
-            if is_sequence(&content) {
+        if block.kind == "CERTIFICATE" {
+            if is_sequence(&block.bytes) {
                 return None;
             }
             problem.get_or_insert("failed to parse certificate: x509: malformed certificate");
@@ -34,28 +34,6 @@ pub(super) fn problem(bundle: &str) -> Option<&'static str> {
         rest = after;
     }
     Some(problem.unwrap_or("no valid certificate authority data seen"))
-}
-
-struct Block<'p> {
-    label: &'p str,
-    content: Vec<u8>,
-    after: &'p str,
-}
-
-/// The next block that can be read; those that cannot are passed over.
-fn next_block(text: &str) -> Option<Block<'_>> {
-    let (_, body) = text.split_once("-----BEGIN ")?;
-    let (label, body) = body.split_once("-----")?;
-    let Some((body, after)) = body.split_once(&format!("-----END {label}-----")) else {
-        return next_block(body);
-    };
-    let digits: String = body.chars().filter(|c| !c.is_whitespace()).collect();
-    let after = after.strip_prefix('\r').unwrap_or(after);
-    let after = after.strip_prefix('\n').unwrap_or(after);
-    match go::json::bytes(&digits) {
-        Ok(content) => Some(Block { label, content, after }),
-        Err(_) => next_block(after),
-    }
 }
 
 /// Whether the bytes are one DER sequence from end to end.

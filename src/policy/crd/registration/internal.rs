@@ -4,6 +4,7 @@
 
 use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::go;
+use admit_apimachinery::pointer;
 use serde_json::{Map, Value};
 
 /// How a field is printed.
@@ -130,8 +131,8 @@ pub(super) fn versions(manifest: &Value, hoisted: Hoisted) -> BadValue {
 
 /// The schema of one version.
 pub(super) fn schema_of(manifest: &Value, version: &str) -> BadValue {
-    let versions = manifest.pointer("/spec/versions").and_then(Value::as_array);
-    let named = versions.into_iter().flatten().find(|candidate| field(candidate, "name") == version);
+    let versions = pointer::items(manifest, "/spec/versions");
+    let named = versions.iter().find(|candidate| field(candidate, "name") == version);
     let found = named.and_then(|version| version.pointer("/schema/openAPIV3Schema"));
     BadValue::Verbatim(schema(found.unwrap_or(&Value::Null)))
 }

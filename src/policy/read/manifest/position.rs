@@ -1,4 +1,4 @@
-//! The position of every field of a document in its text: a tree of the same shape as the document.
+//! Where the fields stand that a server names otherwise than the text does.
 
 use admit_apimachinery::yaml::{Position, Positions};
 
@@ -20,33 +20,8 @@ pub(super) fn find(positions: &Positions, field: &str) -> Position {
         versions.item(0)?.child(name)?;
         Some(format!("spec.versions[0].{name}{rest}"))
     });
-    let mut node = positions;
-    for segment in segments(moved.as_deref().unwrap_or(field)) {
-        let here = node.child(segment).or_else(|| node.item(segment.parse().ok()?));
-        // A server tells conditions of authorizers as if they stood beside the webhook that has them.
-        let in_webhook = || node.child("webhook")?.child(segment).filter(|_| segment == "matchConditions");
-        let below = here.or_else(in_webhook);
-        let Some(below) = below else { break };
-        node = below;
-    }
-    node.here()
-}
-
-/// `spec.list[0].map[a.b].c` in parts: dots divide outside of brackets only.
-fn segments(field: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0_usize;
-    field
-        .split(move |c: char| match c {
-            '[' => {
-                depth = depth.saturating_add(1);
-                depth == 1
-            }
-            ']' => {
-                depth = depth.saturating_sub(1);
-                depth == 0
-            }
-            '.' => depth == 0,
-            _ => false,
-        })
-        .filter(|segment| !segment.is_empty())
+    // A server tells conditions of authorizers as if they stood beside the webhook that has them.
+    positions.find_or(moved.as_deref().unwrap_or(field), |node, segment| {
+        node.child("webhook")?.child(segment).filter(|_| segment == "matchConditions")
+    })
 }

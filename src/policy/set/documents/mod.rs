@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use admit_apimachinery::pointer;
 use admit_cel::{DeclType, Type};
 use serde_json::Value;
 
@@ -78,8 +79,7 @@ type ObjectKey = (String, String);
 impl Documents {
     /// Adds `object`, in place of one of the same kind, namespace and name.
     pub fn insert(&mut self, object: Arc<Value>) {
-        let text =
-            |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |pointer: &str| pointer::text(&object, pointer).to_owned();
         let kind = GroupVersionKind::of(&object);
         if AccessRules::speak_of(&kind.group, &kind.kind) {
             Arc::make_mut(&mut self.access).insert(&object);

@@ -20,6 +20,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::pointer;
 use indexmap::IndexMap;
 use serde_json::Value;
 
@@ -379,7 +380,7 @@ const CONFIGURING: [&str; 5] = [
 ];
 
 fn kind_and_name(document: &Document) -> (&str, &str) {
-    let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer: &str| pointer::text(&document.value, pointer);
     (text("/kind"), text("/metadata/name"))
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use admit_apimachinery::pointer;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -227,7 +228,7 @@ impl Identity {
     /// # Errors
     /// When the object does not say what it is.
     pub fn of(object: &Value, known: &Documents, namespace: &str) -> Result<Self, PairError> {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let text = |pointer: &str| pointer::text(object, pointer);
         let (api_version, kind) = (text("/apiVersion"), text("/kind"));
         if api_version.is_empty() || kind.is_empty() {
             return Err(PairError::NoKind);
@@ -273,7 +274,7 @@ impl std::fmt::Display for Identity {
 }
 
 fn is_generated(object: &Value) -> bool {
-    object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().is_empty()
+    pointer::text(object, "/metadata/name").is_empty()
 }
 
 /// A server hands out every object in the version that is asked for. One that cannot be converted stays as it is.

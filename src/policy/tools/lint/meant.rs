@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
+use admit_apimachinery::pointer;
 use admit_apimachinery::suggest::{self, did_you_mean};
 use admit_cel::{DeclKind, DeclType, Env, Mode, Type};
 use serde_json::Value;
@@ -77,8 +78,8 @@ impl<'d> ByPlace<'d> {
 
 /// The names of a policy's variables.
 pub(super) fn variables<'d>(document: &'d Document, names: &mut BTreeSet<&'d str>) {
-    let list = document.value.pointer("/spec/variables").and_then(Value::as_array);
-    names.extend(list.into_iter().flatten().filter_map(|one| one.get("name")?.as_str()));
+    let list = pointer::items(&document.value, "/spec/variables");
+    names.extend(list.iter().filter_map(|one| one.get("name")?.as_str()));
 }
 
 /// The names of all properties of all schemas in a definition. Recursive: whoever read the value has bounded its depth.

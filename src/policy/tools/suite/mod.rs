@@ -26,8 +26,8 @@ use serde_json::Value;
 pub use self::decode::{ACCEPTED_FIELDS, CASE_FIELDS, EXPECT_FIELDS, STATES_FIELDS, SUITE_FIELDS};
 pub use self::expect::{Expectation, ExpectedReason, Mismatch, Text};
 pub use self::place::{
-    AUTHENTICATION_FIELDS, AUTHORIZATION_FIELDS, DEVICES_FIELDS, PlaceCase, PlaceDocuments, WEBHOOK_FIELDS,
-    run_place,
+    AUTHENTICATION_FIELDS, AUTHORIZATION_FIELDS, DEVICES_FIELDS, PlaceCase, PlaceDocuments, PlaceError,
+    WEBHOOK_FIELDS, run_place,
 };
 pub use self::reach::request;
 pub use self::run::{CaseResult, Reached, run, run_recorded};

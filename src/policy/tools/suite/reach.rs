@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::pointer;
 use admit_apimachinery::status::StatusCause;
 use serde_json::Value;
 
@@ -161,7 +162,7 @@ fn mutated(
 /// ```
 pub fn request(case: &Case, host: &Documents) -> Request<'static> {
     let subject = case.object.as_deref().or(case.old_object.as_deref()).unwrap_or(&Value::Null);
-    let text = |pointer: &str| subject.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer: &str| pointer::text(subject, pointer);
     let kind = GroupVersionKind::of(subject);
     let (resource, subresource) = target::resource(&kind, case.resource.as_deref(), &case.subresource, host);
     let namespace = case.namespace.clone().unwrap_or_else(|| match kind.kind.as_str() {

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `policy` | what is wrong with a document, and what its mutations are |
 //! | `run` | which policies with which bindings and params see the object, in which order |
+//! | `invocation` | whether one of them sees it, and what its mutations make of it |
 //! | `outcomes` | what is told of a run |
 //! | `made` | what the value of an expression is as JSON |
 //! | `operations` | what a JSON patch makes of an object, in the words of the server's library |
@@ -20,6 +21,7 @@
 //! Matching, params, variables, conditions and budgets are those of validating policies. Read from apiserver
 //! `pkg/admission/plugin/policy/mutating` of Kubernetes 1.36.
 
+mod invocation;
 mod made;
 mod operations;
 mod outcomes;
@@ -31,8 +33,9 @@ mod schemas;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::invocation::Pass;
 pub use self::outcomes::Mutated;
 pub use self::policy::MutatingPolicy;
 pub use self::reinvocation::Reinvocation;
-pub(crate) use self::run::{Pass, mutate};
+pub(crate) use self::run::mutate;
 pub use self::schemas::{Schemas, Unmade};

@@ -24,11 +24,67 @@ pub(super) struct Operation {
     pub(super) value: Value,
 }
 
+/// Why operations cannot be applied, in the library's words.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OperationError {
+    #[error("Unexpected kind: {0}")]
+    UnknownOperation(String),
+    /// Nothing is where the operation looks.
+    #[error("{}: missing value", missing(.op, *.part, .path))]
+    Missing { op: String, part: Part, path: String },
+    /// The key at one of its ends cannot be used so.
+    #[error("error in {op} for {end}: '{path}': {error}")]
+    Failed { op: String, end: &'static str, path: String, error: KeyError },
+    #[error(transparent)]
+    Patch(PatchErrorKind),
+    /// Before the operation that was to blame.
+    #[error(transparent)]
+    Before(PatchError),
+}
+
+/// What of an operation names nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Part {
+    Path,
+    Key,
+    From,
+    Destination,
+}
+
+fn missing(op: &str, part: Part, path: &str) -> String {
+    let named = match part {
+        Part::Path if op == "test" => {
+            return format!("test operation does not apply: is missing path: {path}");
+        }
+        Part::Path if matches!(op, "add" | "remove") => format!("path: \"{path}\""),
+        Part::Path => format!("path: {path}"),
+        Part::Key => format!("key: {path}"),
+        Part::From => format!("from path: {path}"),
+        Part::Destination => format!("destination path: {path}"),
+    };
+    format!("{op} operation does not apply: doc is missing {named}")
+}
+
+/// Why a key cannot be used in the list or object that it is in.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KeyError {
+    #[error("Unable to remove nonexistent key: {0}: missing value")]
+    Missing(String),
+    #[error("Unable to access invalid index: {0}: invalid index referenced")]
+    OutOfRange(usize),
+    #[error("invalid index referenced")]
+    InvalidIndex,
+    #[error("strconv.Atoi: parsing {}: invalid syntax", go::quote(.0))]
+    NoIndex(String),
+    #[error("value was not a proper array index: '{0}': {no_index}", no_index = Self::NoIndex(.0.clone()))]
+    NoIndexToAdd(String),
+}
+
 /// What the operations make of `object`; none where a test fails, which leaves the object as it is.
 ///
 /// # Errors
-/// Why they cannot be applied, in the library's words.
-pub(super) fn applied(object: &Value, operations: &[Operation]) -> Result<Option<Value>, String> {
+/// Why they cannot be applied.
+pub(super) fn applied(object: &Value, operations: &[Operation]) -> Result<Option<Value>, OperationError> {
     let mut known = Vec::with_capacity(operations.len());
     let mut unknown = None;
     for operation in operations {
@@ -51,22 +107,22 @@ fn refused(
     operations: &[Operation],
     known: &[PatchOperation],
     error: &PatchError,
-) -> Result<Option<Value>, String> {
+) -> Result<Option<Value>, OperationError> {
     match error.kind {
         PatchErrorKind::TestFailed => return Ok(None),
         PatchErrorKind::TooDeep | PatchErrorKind::CopiesTooLarge { .. } => {
-            return Err(error.kind.to_string());
+            return Err(OperationError::Patch(error.kind.clone()));
         }
         PatchErrorKind::InvalidPointer
         | PatchErrorKind::InvalidFromPointer
         | PatchErrorKind::CannotMoveInsideItself => {}
     }
     let before = known.get(..error.operation).unwrap_or_default();
-    let state = patched(object.clone(), before, Replacing::OrAdding).map_err(|error| error.to_string())?;
+    let state = patched(object.clone(), before, Replacing::OrAdding).map_err(OperationError::Before)?;
     match operations.get(error.operation) {
         Some(operation) if operation.fails_a_test(&state) => Ok(None),
         Some(operation) => Err(operation.complaint(&state)),
-        None => Err(error.kind.to_string()),
+        None => Err(OperationError::Patch(error.kind.clone())),
     }
 }
 
@@ -97,10 +153,8 @@ impl Operation {
         Ok(operations)
     }
 
-    fn decoded(&self) -> Result<PatchOperation, String> {
+    fn decoded(&self) -> Result<PatchOperation, OperationError> {
         let Self { op, path, from, value } = self;
-        let missing =
-            |what: &str, path: &str| format!("{op} operation does not apply: doc is missing {what}{path}");
         // The whole document is replaced or tested, and nothing else is done to it.
         let whole = matches!(op.as_str(), "replace" | "test") && path.is_empty();
         let at = |path: &str| match path.find('/') {
@@ -109,25 +163,17 @@ impl Operation {
             // What stands before the first slash says nothing.
             Some(start) => path.get(start..).map(pointer),
         };
-        let from = || at(from).ok_or_else(|| format!("{}: missing value", missing("from path: ", from)));
+        let from = || at(from).ok_or_else(|| self.missing(Part::From));
         let path = match at(path) {
             Some(path) => path,
-            None if matches!(op.as_str(), "add" | "remove" | "replace" | "move" | "copy" | "test") => {
-                return Err(match op.as_str() {
-                    "move" | "copy" => {
-                        from()?;
-                        format!("{}: missing value", missing("destination path: ", path))
-                    }
-                    "add" | "remove" => {
-                        format!("{}: missing value", missing("path: ", &format!("\"{path}\"")))
-                    }
-                    "test" => {
-                        format!("test operation does not apply: is missing path: {path}: missing value")
-                    }
-                    _ => format!("{}: missing value", missing("path: ", path)),
-                });
-            }
-            None => PointerBuf::new(),
+            None => match op.as_str() {
+                "move" | "copy" => {
+                    from()?;
+                    return Err(self.missing(Part::Destination));
+                }
+                "add" | "remove" | "replace" | "test" => return Err(self.missing(Part::Path)),
+                _ => PointerBuf::new(),
+            },
         };
         let value = || value.clone();
         Ok(match op.as_str() {
@@ -137,8 +183,13 @@ impl Operation {
             "move" => PatchOperation::Move(MoveOperation { path, from: from()? }),
             "copy" => PatchOperation::Copy(CopyOperation { path, from: from()? }),
             "test" => PatchOperation::Test(TestOperation { path, value: value() }),
-            other => return Err(format!("Unexpected kind: {other}")),
+            other => return Err(OperationError::UnknownOperation(other.to_owned())),
         })
+    }
+
+    fn missing(&self, part: Part) -> OperationError {
+        let path = if part == Part::From { &self.from } else { &self.path };
+        OperationError::Missing { op: self.op.clone(), part, path: path.clone() }
     }
 
     /// Whether it tests a member that the object around it has not.
@@ -151,68 +202,43 @@ impl Operation {
     }
 
     /// Why it cannot be applied to `state`.
-    fn complaint(&self, state: &Value) -> String {
+    fn complaint(&self, state: &Value) -> OperationError {
         let Self { op, path, from, .. } = self;
-        let missing = |text: String| format!("{text}: missing value");
-        let (place, named) = match op.as_str() {
-            "move" | "copy" => match container(state, from) {
-                None => {
-                    return missing(format!(
-                        "{op} operation does not apply: doc is missing from path: {from}"
-                    ));
-                }
-                Some((around, key)) => match unfound(around, &key, "remove") {
-                    Some(why) if op == "move" => return format!("error in move for path: '{key}': {why}"),
-                    Some(why) => return format!("error in copy for from: '{from}': {why}"),
-                    None => match container(state, path) {
-                        None => {
-                            let text = "operation does not apply: doc is missing destination path";
-                            return missing(format!("{op} {text}: {path}"));
-                        }
-                        Some(place) => (place, format!("error in {op} for path: '{path}'")),
-                    },
-                },
-            },
-            "test" => match container(state, path) {
-                None => return missing(format!("test operation does not apply: is missing path: {path}")),
-                Some(place) => (place, format!("error in test for path: '{path}'")),
-            },
-            "replace" => {
-                let what = if container(state, path).is_some() { "key" } else { "path" };
-                return missing(format!("replace operation does not apply: doc is missing {what}: {path}"));
-            }
-            _ => match container(state, path) {
-                None => {
-                    return missing(format!(
-                        "{op} operation does not apply: doc is missing path: \"{path}\""
-                    ));
-                }
-                Some(place) => (place, format!("error in {op} for path: '{path}'")),
-            },
+        let place = container(state, path);
+        let failed = |end, path: &str, error| {
+            let (op, path) = (op.clone(), path.to_owned());
+            OperationError::Failed { op, end, path, error }
         };
-        let (around, key) = place;
-        let verb = if matches!(op.as_str(), "move" | "copy") { "add" } else { op.as_str() };
-        let why = unfound(around, &key, verb).unwrap_or_else(|| "invalid index referenced".to_owned());
-        format!("{named}: {why}")
+        let verb = match op.as_str() {
+            "move" | "copy" => {
+                let Some((around, key)) = container(state, from) else { return self.missing(Part::From) };
+                match unfound(around, &key, "remove") {
+                    Some(error) if op == "move" => return failed("path", &key, error),
+                    Some(error) => return failed("from", from, error),
+                    None if place.is_none() => return self.missing(Part::Destination),
+                    None => "add",
+                }
+            }
+            "replace" => return self.missing(if place.is_some() { Part::Key } else { Part::Path }),
+            other => other,
+        };
+        let Some((around, key)) = place else { return self.missing(Part::Path) };
+        failed("path", path, unfound(around, &key, verb).unwrap_or(KeyError::InvalidIndex))
     }
 }
 
 /// What the library says of a key that cannot be used so.
-fn unfound(around: &Value, key: &str, verb: &str) -> Option<String> {
+fn unfound(around: &Value, key: &str, verb: &str) -> Option<KeyError> {
     match around {
-        Value::Object(members) => (verb == "remove" && !members.contains_key(key))
-            .then(|| format!("Unable to remove nonexistent key: {key}: missing value")),
+        Value::Object(members) => {
+            (verb == "remove" && !members.contains_key(key)).then(|| KeyError::Missing(key.to_owned()))
+        }
         Value::Array(items) => match key.parse::<usize>() {
             Ok(index) if index < items.len() || verb == "add" && index == items.len() => None,
-            Ok(index) => Some(format!("Unable to access invalid index: {index}: invalid index referenced")),
+            Ok(index) => Some(KeyError::OutOfRange(index)),
             Err(_) if verb == "add" && key == "-" => None,
-            Err(_) => {
-                let parse = format!("strconv.Atoi: parsing {}: invalid syntax", go::quote(key));
-                Some(match verb {
-                    "add" => format!("value was not a proper array index: '{key}': {parse}"),
-                    _ => parse,
-                })
-            }
+            Err(_) if verb == "add" => Some(KeyError::NoIndexToAdd(key.to_owned())),
+            Err(_) => Some(KeyError::NoIndex(key.to_owned())),
         },
         _ => None,
     }

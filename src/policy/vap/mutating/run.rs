@@ -3,65 +3,27 @@
 //! Which policies, bindings and params there are for a request is found out before the first of them runs, as upstream
 //! does. An error of one is told when all have run; only what no failure policy covers ends the run.
 
-use std::sync::Arc;
-
-use admit_cel::{Node, Opaque, Value as Cel};
-use bumpalo::Bump;
 use serde_json::Value;
 
-use super::made::{self, Making, Room};
-use super::operations::{self, Operation};
+use super::invocation::{Invocation, Pass, Seen, Version};
+use super::made::Room;
 use super::outcomes::{Mutated, enforced, outcome};
 use super::policy::{MutatingPolicy, Mutation};
-use super::refusals::{denied, direct, internal, no_namespace, unserved};
+use super::refusals::{denied, direct, internal};
 use super::reinvocation::{Reinvocation, key};
-use super::schemas::{Schemas, Unmade};
-use crate::exception::Exceptions;
+use super::schemas::Unmade;
 use crate::matching::{MatchError, Matched};
 use crate::report::decision::{PolicyOutcome, Reason, RuleOutcome, RulePath, Skipped, Status, Verdict};
-use crate::report::options::EvalOptions;
-use crate::request::host::{Host, HostError, Scope};
-use crate::request::{GroupVersionKind, Request};
-use crate::vap::authorizer::HostAuthorizer;
+use crate::request::host::{HostError, Scope};
 use crate::vap::binding::Binding;
 use crate::vap::collector::{Collector, Workspace};
-use crate::vap::evaluate::{self, BUDGET, denies};
-use crate::vap::expression::Patch;
-use crate::vap::objects::node;
+use crate::vap::evaluate::denies;
 use crate::vap::params::{self, Params};
 use crate::vap::policy::Policy;
-use crate::vap::request_value::{condition_request_value, request_value};
-use crate::vap::session::{Inputs, Session};
-
-/// One run over a request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pass<'a> {
-    pub(crate) request: &'a Request<'a>,
-    pub(crate) host: &'a dyn Host,
-    pub(crate) schemas: &'a dyn Schemas,
-    pub(crate) eval: EvalOptions<'a>,
-    pub(crate) exceptions: &'a Exceptions,
-}
-
-/// A policy with one binding and one param.
-struct Invocation<'p> {
-    policy: &'p MutatingPolicy,
-    binding: &'p Binding,
-    matched: &'p Matched<'p>,
-    param: Option<Arc<Value>>,
-}
 
 /// A policy that may match, with its bindings and the form in which it sees the request.
 pub(crate) type Candidate<'p> = (&'p MutatingPolicy, &'p [Binding], Matching<'p>);
 type Matching<'p> = Result<Option<Matched<'p>>, MatchError>;
-
-/// The object in a version that some policy sees it in.
-struct Version {
-    kind: GroupVersionKind,
-    object: Option<Value>,
-    old: Option<Value>,
-    is_changed: bool,
-}
 
 /// Runs the policies; the object of the request is what others left.
 pub(crate) fn mutate(
@@ -215,10 +177,10 @@ impl<'r> Run<'r> {
     ) -> Result<bool, Box<Status>> {
         let Invocation { policy, binding, param, .. } = invocation;
         let common = policy.common();
-        let skipped = match self.conditions(invocation, at, shared) {
+        let skipped = match invocation.conditions(&self.seen(at, shared)) {
             Ok(skipped) => skipped.or_else(|| self.excepted(common)),
             Err(why) => {
-                self.failed(invocation, &why, RulePath::Mutation(0));
+                self.failed(invocation, &why.to_string(), RulePath::Mutation(0));
                 return Ok(false);
             }
         };
@@ -237,7 +199,7 @@ impl<'r> Run<'r> {
             if before.is_none() {
                 break;
             }
-            let verdict = match self.apply(invocation, mutation, at, shared) {
+            let verdict = match invocation.apply(mutation, &self.seen(at, shared), &self.room) {
                 Ok(object) => {
                     self.made(common, mutation, at, object);
                     Verdict::Admitted
@@ -271,97 +233,8 @@ impl<'r> Run<'r> {
         (version.object, version.is_changed) = (Some(object), true);
     }
 
-    fn conditions(
-        &self,
-        invocation: &Invocation<'_>,
-        at: usize,
-        shared: &Collector<'_>,
-    ) -> Result<Option<Skipped>, String> {
-        let Invocation { policy, matched, param, .. } = invocation;
-        if !policy.common().has_conditions() {
-            return Ok(None);
-        }
-        let (arena, request) = (Bump::new(), condition_request_value(self.pass.request, matched));
-        let authorizer = HostAuthorizer::new(self.pass.host, self.pass.request, shared.answers);
-        let inputs = self.inputs(at, &arena, (&request, param.as_deref()), Node::Null, &authorizer);
-        evaluate::conditions(policy.common(), inputs).map_err(|error| error.to_string())
-    }
-
-    /// What a mutation makes of the object.
-    fn apply(
-        &self,
-        invocation: &Invocation<'_>,
-        mutation: &Mutation,
-        at: usize,
-        shared: &Collector<'_>,
-    ) -> Result<Value, Unmade> {
-        let Invocation { policy, matched, param, .. } = invocation;
-        let Pass { schemas, request, host, .. } = *self.pass;
-        let Some(version) = self.versions.get(at) else { return Err(Unmade::Failed(String::new())) };
-        let object = version.object.as_ref().unwrap_or(&Value::Null);
-        if !schemas.serves(&version.kind) {
-            return Err(Unmade::Refused(unserved(&version.kind)));
-        }
-        let namespace = if policy.uses_namespace() { shared.namespace() } else { Ok(Node::Null) };
-        let namespace = namespace.map_err(|_| Unmade::Refused(no_namespace(&request.namespace)))?;
-        let (arena, seen) = (Bump::new(), request_value(request, matched));
-        let authorizer = HostAuthorizer::new(host, request, shared.answers);
-        let inputs = self.inputs(at, &arena, (&seen, param.as_deref()), namespace, &authorizer);
-        let mut session = Session::new(policy.common(), inputs, BUDGET);
-        let failed = |why: String| Unmade::Failed(why);
-        let value = session.value(&mutation.expression).map_err(|error| failed(error.to_string()))?;
-        let value = value.map_err(|error| failed(error.to_string()))?;
-        let making = Making { arena: &arena, room: &self.room };
-        match (mutation.patch, value) {
-            (Patch::Object, Cel::Opaque(Opaque::Made(set))) => {
-                let mut set = made::object(set, making).map_err(|error| failed(error.to_string()))?;
-                // It is of the kind of the object, whatever it says.
-                for field in ["apiVersion", "kind"] {
-                    if let (Some(set), Some(own)) = (set.as_object_mut(), object.get(field)) {
-                        set.insert(field.to_owned(), own.clone());
-                    }
-                }
-                let merged = schemas.merged(&version.kind, object, &set).map_err(|why| match why {
-                    Unmade::Failed(why) => Unmade::Failed(format!("error applying patch: {why}")),
-                    refused @ Unmade::Refused(_) => refused,
-                })?;
-                schemas.settled(&version.kind, merged, false)
-            }
-            (Patch::Operations, Cel::List(list)) => {
-                let operations = Operation::all(list, making).map_err(|error| failed(error.to_string()))?;
-                let patched = operations::applied(object, &operations);
-                match patched.map_err(|why| failed(format!("JSON Patch: {why}")))? {
-                    Some(patched) => schemas.settled(&version.kind, patched, true),
-                    None => schemas.settled(&version.kind, object.clone(), false),
-                }
-            }
-            (_, other) => {
-                let ty = admit_cel::runtime_type::name_of(&other);
-                Err(failed(format!("unsupported return type: {ty}")))
-            }
-        }
-    }
-
-    fn inputs<'i>(
-        &'i self,
-        at: usize,
-        arena: &'i Bump,
-        (request, param): (&'i Value, Option<&'i Value>),
-        namespace: Node<'i>,
-        authorizer: &'i HostAuthorizer<'i>,
-    ) -> Inputs<'i> {
-        let version = self.versions.get(at);
-        Inputs {
-            arena,
-            object: node(version.and_then(|version| version.object.as_ref())),
-            old_object: node(version.and_then(|version| version.old.as_ref())),
-            request: Node::from_json(request),
-            condition_request: Node::from_json(request),
-            params: node(param),
-            namespace,
-            authorizer: Some(authorizer),
-            eval: self.pass.eval,
-        }
+    fn seen<'s>(&'s self, at: usize, shared: &'s Collector<'s>) -> Seen<'s> {
+        Seen { pass: self.pass, version: self.versions.get(at), shared }
     }
 
     fn failed(&mut self, invocation: &Invocation<'_>, message: &str, path: RulePath) {

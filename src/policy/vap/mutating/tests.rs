@@ -10,6 +10,7 @@ fn operation(op: &str, path: &str, from: &str) -> Operation {
 
 fn told(op: &str, path: &str, from: &str) -> Result<Option<Value>, String> {
     applied(&json!({"a": {"b": 1}, "l": [1], "s": "x"}), &[operation(op, path, from)])
+        .map_err(|error| error.to_string())
 }
 
 #[test]

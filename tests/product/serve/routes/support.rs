@@ -203,17 +203,12 @@ pub(super) fn definition() -> Vec<Value> {
         "type": "object", "x-kubernetes-validations": [rule],
         "properties": {"size": {"type": "integer"}, "colour": {"type": "string"}},
     });
-    vec![json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
-            }],
-        },
-    })]
+    vec![testing::definition(
+        "widgets.example.com",
+        "Widget",
+        "Namespaced",
+        &json!({"type": "object", "properties": {"spec": spec}}),
+    )]
 }
 
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@
 //! without them the two ends of the range still do: `CustomNoUpgrade` has every field of every gate, `Default` those
 //! that are generally available, and a CRD without a feature set is the same in all of them.
 
+use admit_apimachinery::pointer;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -44,11 +45,8 @@ impl FeatureGates {
             return false;
         }
         let gates = |key: &str| {
-            let list = manifest.pointer(&format!("/status/featureGates/0/{key}")).and_then(Value::as_array);
-            list.into_iter()
-                .flatten()
-                .filter_map(|gate| Some(gate.get("name")?.as_str()?.to_owned()))
-                .collect()
+            let list = pointer::items(manifest, &format!("/status/featureGates/0/{key}"));
+            list.iter().filter_map(|gate| Some(gate.get("name")?.as_str()?.to_owned())).collect()
         };
         let name = annotation(manifest, FEATURE_SET).unwrap_or("Default").to_owned();
         self.sets.push(FeatureSet { name, profiles: profiles(manifest), enabled: gates("enabled") });

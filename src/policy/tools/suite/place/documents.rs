@@ -1,8 +1,10 @@
 //! The documents that such cases are about, compiled.
 
+use admit_apimachinery::field_error::FieldError;
 use serde_json::Value;
+use thiserror::Error;
 
-use crate::devices::{DeviceFeatures, Devices};
+use crate::devices::{DeviceFeatures, Devices, NoSelection};
 use crate::report::recording::Expression;
 use crate::server_config::{Authenticators, Authorizers};
 use crate::webhook::Webhooks;
@@ -16,35 +18,50 @@ pub struct PlaceDocuments {
     pub(super) devices: Devices,
 }
 
+/// Why documents cannot be used by the cases.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum PlaceError {
+    #[error("there are several documents of kind {0}, and a server reads one")]
+    Several(&'static str),
+    /// A line for each.
+    #[error("{}", lines(.0))]
+    Invalid(Vec<FieldError>),
+    #[error(transparent)]
+    Devices(#[from] NoSelection),
+}
+
+fn lines(errors: &[FieldError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
 impl PlaceDocuments {
     /// Reads the documents among others.
     ///
     /// # Errors
     /// What is wrong with the first that cannot be used, and where there are two configurations of one kind.
-    pub fn read<'d>(documents: impl IntoIterator<Item = &'d Value>) -> Result<Self, String> {
+    pub fn read<'d>(documents: impl IntoIterator<Item = &'d Value>) -> Result<Self, PlaceError> {
         let documents: Vec<&Value> = documents.into_iter().collect();
-        let only = |kind: &str| {
+        let only = |kind: &'static str| {
             let is_one = |document: &&&Value| {
                 let text = |key: &str| document.get(key).and_then(Value::as_str).unwrap_or_default();
                 text("kind") == kind && text("apiVersion").starts_with("apiserver.config.k8s.io/")
             };
             let mut found = documents.iter().filter(is_one);
             match (found.next(), found.next()) {
-                (_, Some(_)) => {
-                    Err(format!("there are several documents of kind {kind}, and a server reads one"))
-                }
+                (_, Some(_)) => Err(PlaceError::Several(kind)),
                 (one, None) => Ok(one.copied()),
             }
         };
-        let told = |errors: Vec<_>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
         let authentication = only("AuthenticationConfiguration")?;
         let authorization = only("AuthorizationConfiguration")?;
         Ok(Self {
-            authenticators: authentication.map(Authenticators::compile).transpose().map_err(told)?,
-            authorizers: authorization.map(Authorizers::compile).transpose().map_err(told)?,
-            webhooks: Webhooks::compile(documents.iter().copied()).map_err(told)?,
-            devices: Devices::read(documents.iter().copied(), DeviceFeatures::default())
-                .map_err(|error| error.to_string())?,
+            authenticators: authentication
+                .map(Authenticators::compile)
+                .transpose()
+                .map_err(PlaceError::Invalid)?,
+            authorizers: authorization.map(Authorizers::compile).transpose().map_err(PlaceError::Invalid)?,
+            webhooks: Webhooks::compile(documents.iter().copied()).map_err(PlaceError::Invalid)?,
+            devices: Devices::read(documents.iter().copied(), DeviceFeatures::default())?,
         })
     }
 

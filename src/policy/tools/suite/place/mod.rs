@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 pub(super) use self::decode::decode;
 pub use self::decode::{AUTHENTICATION_FIELDS, AUTHORIZATION_FIELDS, DEVICES_FIELDS, WEBHOOK_FIELDS};
-pub use self::documents::PlaceDocuments;
+pub use self::documents::{PlaceDocuments, PlaceError};
 pub use self::run::run_place;
 use super::{Case, Outcome, Text};
 use crate::server_config::AccessReview;

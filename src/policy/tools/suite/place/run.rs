@@ -7,7 +7,7 @@ use crate::devices::SelectedBy;
 use crate::report::options::EvalOptions;
 use crate::report::recording::Recording;
 use crate::request::UserInfo;
-use crate::server_config::{AccessReview, Authenticators, Token};
+use crate::server_config::{AccessReview, Authenticators, NoUser, Token};
 use crate::set::PolicySet;
 use crate::tools::suite::reach::{self, Stage};
 use crate::tools::suite::{Case, CaseResult, Mismatch, Outcome};
@@ -27,14 +27,11 @@ pub fn run_place(
     match &case.subject {
         Subject::Token { claims, now, endpoints } => {
             let token = Token { claims, now: *now, endpoints: Some(endpoints) };
-            run.authentication(|authenticators| {
-                let user = authenticators.authenticate(&token, run.options);
-                user.map_err(|error| error.to_string())
-            })
+            run.authentication(|authenticators| authenticators.authenticate(&token, run.options))
         }
-        Subject::Anonymous { path } => run.authentication(|authenticators| {
-            authenticators.anonymous(path).ok_or_else(|| "Unauthorized".to_owned())
-        }),
+        Subject::Anonymous { path } => {
+            run.authentication(|authenticators| authenticators.anonymous(path).ok_or(NoUser::Unauthorized))
+        }
         Subject::Access(review) => run.authorization(review),
         Subject::Webhooks(sent) => run.webhooks(sent, set),
         Subject::Devices { class, claim, request, selectors } => run.devices(&SelectedBy {
@@ -61,7 +58,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn authentication(&self, ask: impl FnOnce(&Authenticators) -> Result<UserInfo, String>) -> CaseResult {
+    fn authentication(&self, ask: impl FnOnce(&Authenticators) -> Result<UserInfo, NoUser>) -> CaseResult {
         let Some(authenticators) = &self.documents.authenticators else {
             return missing("AuthenticationConfiguration");
         };
@@ -87,7 +84,7 @@ impl Run<'_> {
                 result
             }
             (Err(why), expected) => {
-                let mut result = self.with_errors(Outcome::Deny, &[why]);
+                let mut result = self.with_errors(Outcome::Deny, &[why.to_string()]);
                 if let Some(user) = expected {
                     let user = Value::Object(user.clone()).to_string();
                     result.mismatches.push(Mismatch::new("user", &user, &result.message));
@@ -172,7 +169,7 @@ impl Run<'_> {
             match one.matches {
                 Ok(true) => names.push(one.device.to_string()),
                 Ok(false) => {}
-                Err(why) => errors.push(why),
+                Err(why) => errors.push(why.to_string()),
             }
         }
         errors.dedup();

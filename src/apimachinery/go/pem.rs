@@ -1,22 +1,32 @@
-//! Blocks of PEM, as Go's encoding/pem finds them: anything may stand around them, and a broken one is passed over.
+//! Blocks of PEM, as Go's `encoding/pem` finds them: anything may stand around them, and a broken one is passed over.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use super::json;
 
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const DASHES: &str = "-----";
 
 /// What stands between a beginning and an end.
-#[derive(Debug, Eq, PartialEq)]
-pub(crate) struct Block {
-    pub(crate) kind: String,
-    pub(crate) has_headers: bool,
-    pub(crate) bytes: Vec<u8>,
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Block {
+    /// What its first line says that it is: `CERTIFICATE`.
+    pub kind: String,
+    /// Whether lines of `name: value` stand before the content.
+    pub has_headers: bool,
+    /// The content, decoded.
+    pub bytes: Vec<u8>,
 }
 
 /// The first block, and what follows it.
-pub(crate) fn first(text: &str) -> Option<(Block, &str)> {
+///
+/// ```
+/// use admit_apimachinery::go::pem;
+///
+/// let (block, rest) = pem::first("a\n-----BEGIN A-----\nYWJj\n-----END A-----\nb").unwrap();
+/// assert_eq!((block.kind.as_str(), block.bytes.as_slice(), rest), ("A", b"abc".as_slice(), "b"));
+/// ```
+#[must_use]
+pub fn first(text: &str) -> Option<(Block, &str)> {
     let mut lines = text;
     while !lines.is_empty() {
         let (line, rest) = split_line(lines);
@@ -43,7 +53,7 @@ fn body<'t>(kind: &str, text: &'t str) -> Option<(Block, &'t str)> {
         lines = rest;
         if let Some(end) = line.strip_prefix(END) {
             let is_own = end.trim_end().strip_suffix(DASHES) == Some(kind);
-            let bytes = STANDARD.decode(encoded).ok().filter(|_| is_own)?;
+            let bytes = json::bytes(&encoded).ok().filter(|_| is_own)?;
             return Some((Block { kind: kind.to_owned(), has_headers, bytes }, lines));
         }
         if line.contains(':') && encoded.is_empty() {

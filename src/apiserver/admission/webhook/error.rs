@@ -1,0 +1,67 @@
+//! Why a webhook did not answer, in the words of kube-apiserver.
+
+use admit_apimachinery::go;
+use admit_apimachinery::go::json::CorruptInput;
+use admit_policy::json::JsonError;
+use thiserror::Error;
+
+use crate::callout::CalloutError;
+
+/// Why a webhook did not answer; the failure policy says what comes of it.
+#[derive(Debug, Error)]
+pub(super) enum CallError {
+    #[error(
+        "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)"
+    )]
+    NoVersion,
+    #[error("failed to call webhook: {0}")]
+    Callout(#[from] CalloutError),
+    /// What came is no answer at all.
+    #[error("failed to call webhook: {0}")]
+    Unread(#[from] Unread),
+    /// The answer is none to the question.
+    #[error("received invalid webhook response: {0}")]
+    Invalid(#[from] InvalidAnswer),
+    #[error("unsupported patch type {}", go::quote(.0))]
+    PatchType(String),
+}
+
+/// Why an answer is not decoded.
+#[derive(Debug, Error)]
+pub(super) enum Unread {
+    #[error("couldn't get version/kind; json parse error: {0}")]
+    Json(JsonError),
+    #[error("converting ({other}.AdmissionReview) to ({expected}.AdmissionReview): unknown conversion")]
+    Unconvertible { other: &'static str, expected: &'static str },
+    #[error(
+        "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+        go::quote(.kind),
+        go::quote(.version)
+    )]
+    Unregistered { kind: String, version: String },
+    #[error(
+        "json: cannot unmarshal {0} into Go struct field AdmissionResponse.response.allowed of type bool"
+    )]
+    Allowed(&'static str),
+    #[error("the patch cannot be read: {0}")]
+    EncodedPatch(CorruptInput),
+    #[error("the patch cannot be read: {0}")]
+    Patch(serde_json::Error),
+}
+
+/// Why an answer that is decoded does not count.
+#[derive(Debug, Error)]
+pub(super) enum InvalidAnswer {
+    #[error("webhook response was absent")]
+    NoResponse,
+    #[error("expected response.uid={}, got {}", go::quote(.expected), go::quote(.found))]
+    Uid { expected: String, found: String },
+    #[error(
+        "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got {group}/{version}, Kind={kind}"
+    )]
+    Kind { group: String, version: String, kind: String },
+    #[error("validating webhook may not return response.{0}")]
+    Validating(&'static str),
+    #[error("webhook returned response.{given} but not response.{missing}")]
+    Half { given: &'static str, missing: &'static str },
+}

@@ -1,0 +1,60 @@
+//! Why an expression selects nothing: it is no selector, or a device cannot be shown to it, in the words of the scheduler.
+
+use admit_cel::{CompileError, EvalError, ProgramError};
+use thiserror::Error;
+
+/// Why a text is no selector.
+///
+/// ```
+/// use admit_policy::{DeviceFeatures, Selector};
+///
+/// let error = Selector::compile("-5", DeviceFeatures::default()).expect_err("a number");
+/// assert_eq!(error.to_string(), "must evaluate to bool or the unknown type, not int");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SelectorError {
+    #[error("compilation failed: {0}")]
+    Compile(CompileError),
+    /// The type that it has.
+    #[error("must evaluate to bool or the unknown type, not {0}")]
+    NoTruth(String),
+    #[error("program instantiation failed: {0}")]
+    Program(ProgramError),
+}
+
+/// Why it is not known whether a selector selects a device.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DeviceError {
+    /// Expressions cannot see an attribute.
+    #[error("attribute {name}: {error}")]
+    Attribute { name: String, error: MemberError },
+    /// Expressions cannot see a capacity.
+    #[error("capacity {name}: {error}")]
+    Capacity { name: String, error: MemberError },
+    #[error("{0}")]
+    Eval(#[from] EvalError),
+    /// The type of what came of it, and why Go makes no truth value of that.
+    #[error("CEL result of type {found} could not be converted to bool: {why}")]
+    NoTruth { found: String, why: String },
+}
+
+/// Why expressions cannot see a part of a device.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MemberError {
+    #[error("{0}")]
+    Quantity(EvalError),
+    #[error("parse semantic version: {0}")]
+    Version(EvalError),
+    #[error("unsupported attribute value")]
+    Unsupported,
+}
+
+/// Which selector did not say whether it selects a device; the scheduler does not go on then.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{owner}selector #{index}: CEL runtime error: {error}")]
+pub struct SelectionError {
+    /// Whose it is, with `: `; empty for one that stands in no document.
+    pub owner: String,
+    pub index: usize,
+    pub error: DeviceError,
+}

@@ -1,0 +1,60 @@
+//! Definitions of kinds that tests speak about.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+/// The definition of a kind with one version, `v1`, whose objects have this schema. `name` is the plural and the group,
+/// `scope` `Namespaced` or `Cluster`.
+///
+/// ```
+/// let schema = serde_json::json!({"type": "object"});
+/// let things = testing::definition("things.example.com", "Thing", "Cluster", &schema);
+/// assert_eq!((&things["spec"]["group"], &things["spec"]["names"]["plural"]), (&"example.com".into(), &"things".into()));
+/// assert_eq!(things["spec"]["versions"][0]["schema"]["openAPIV3Schema"], schema);
+/// ```
+#[must_use]
+pub fn definition(name: &str, kind: &str, scope: &str, schema: &Value) -> Value {
+    let (plural, group) = name.split_once('.').unwrap_or((name, ""));
+    let (singular, list_kind) = (kind.to_lowercase(), format!("{kind}List"));
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name},
+        "spec": {
+            "group": group, "scope": scope,
+            "names": {"plural": plural, "singular": singular, "kind": kind, "listKind": list_kind},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
+        },
+    })
+}
+
+/// The definition `shops.example.com` of one version, whose schema has these properties: lines of YAML, which are indented here.
+///
+/// ```
+/// let text = testing::shops("spec: {type: object}");
+/// assert!(text.ends_with("\n          spec: {type: object}\n"));
+/// ```
+#[must_use]
+pub fn shops(properties: &str) -> String {
+    let mut text = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: shops.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: shops, singular: shop, listKind: ShopList, kind: Shop}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+"
+    .to_owned();
+    for line in properties.lines() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "          {line}");
+    }
+    text
+}
