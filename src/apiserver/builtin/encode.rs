@@ -76,7 +76,10 @@ struct Encoder<'t> {
 impl Encoder<'_> {
     fn message(&self, id: TypeId, object: &Value) -> Vec<u8> {
         let mut out = Vec::new();
-        for declared in &self.tables.get(id).fields {
+        // Members are written by their numbers, whatever their order is in the type.
+        let mut fields: Vec<_> = self.tables.get(id).fields.iter().collect();
+        fields.sort_unstable_by_key(|declared| declared.number);
+        for declared in fields {
             match &declared.kind {
                 // An embedded type's fields stand beside the others in JSON, and in a message of their own here.
                 TypeRef::Message(embedded) if declared.name.is_empty() => {

@@ -172,7 +172,7 @@ type Amounts<'o> = BTreeMap<&'o str, Quantity<'o>>;
 
 /// What the containers of a pod ask for, or may have, together: containers and sidecars run at once, other init containers one by one
 /// beside the sidecars before them.
-fn of_containers<'o>(spec: &Field<'o>, side: &'static str) -> Amounts<'o> {
+pub(super) fn of_containers<'o>(spec: &Field<'o>, side: &'static str) -> Amounts<'o> {
     let mut sum = Amounts::new();
     for container in spec.get("containers").items() {
         add(&mut sum, &amounts(&container, side));
