@@ -8,8 +8,8 @@ use std::ops::Range;
 /// Lines that are the same around a difference.
 pub const CONTEXT: usize = 3;
 
-/// Longer texts are not compared: the table of common lines would be too large.
-pub const MOST_LINES: usize = 2_000;
+/// Longer texts are not compared: what is said of them would be too long to be read by anybody.
+pub const MOST_LINES: usize = 100_000;
 
 /// Which of two texts a line is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Side {
 }
 
 /// The unified form without names of files: hunks, each with its place, as Go's difflib makes it, which upstream prints.
-/// Empty for texts of more than [`MOST_LINES`].
+/// Empty for texts of more than [`MOST_LINES`], and for those in which too much is alike.
 ///
 /// ```
 /// # use admit_apimachinery::diff::unified;
@@ -47,7 +47,7 @@ pub fn unified(old: &str, new: &str) -> String {
     if old.len() > MOST_LINES || new.len() > MOST_LINES {
         return String::new();
     }
-    let script = blocks::script(&old, &new);
+    let Some(script) = blocks::script(&old, &new) else { return String::new() };
     let changed = script.iter().enumerate().filter(|(_, (side, _))| *side != Side::Both).map(|(at, _)| at);
     let mut hunks: Vec<Range<usize>> = Vec::new();
     for at in changed {

@@ -33,7 +33,7 @@
 //! | `validation` | what is wrong with an object, or with a change | builtin, interrupt, kinds, object, resources, status |
 //! | `patch` | patches that need the schema of the kind | builtin, interrupt |
 //! | `managed_fields` | who owns which field; server-side apply | builtin, emptied, interrupt, object |
-//! | `table` | what `kubectl get` prints | builtin, interrupt, object, resources |
+//! | `table` | what `kubectl get` prints | builtin, interrupt, kinds, object, resources |
 //! | `discovery` | the documents that say what is served | digest, resources |
 //! | `openapi` | the documents that say what the fields are | builtin, clock, digest, discovery, resources |
 //! | `authentication` | the tokens of service accounts | identity |

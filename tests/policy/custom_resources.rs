@@ -221,6 +221,37 @@ fn a_message_expression_sees_the_old_value_as_it_is() {
 }
 
 #[test]
+fn a_status_that_was_not_there_was_null() {
+    let mut definition = definition(&json!({"type": "object"}));
+    let version = &mut definition["spec"]["versions"][0];
+    version["subresources"] = json!({"status": {}});
+    version["schema"]["openAPIV3Schema"]["properties"]["status"] =
+        json!({"type": "string", "nullable": true, "enum": ["a"]});
+    let compiled = CompiledCrd::compile(&definition).unwrap();
+    let with = |status: Option<Value>| {
+        let mut object = widget(&json!({}));
+        status.into_iter().for_each(|status| object["status"] = status);
+        object
+    };
+    let refused = |new: &Value, old: Option<Value>| {
+        let options = ValidateOptions { status: true, ..ValidateOptions::default() };
+        !compiled.versions()[0]
+            .validate(&with(Some(new.clone())), Some(&with(old)), &options)
+            .errors
+            .is_empty()
+    };
+    for (new, old, expected) in [
+        (json!(null), None, false),
+        (json!(null), Some(json!(null)), false),
+        (json!(null), Some(json!("a")), true),
+        (json!("b"), None, true),
+        (json!("b"), Some(json!("b")), false),
+    ] {
+        assert_eq!(refused(&new, old.clone()), expected, "{new} after {old:?}");
+    }
+}
+
+#[test]
 fn a_status_is_checked_alone_and_at_its_place() {
     let mut definition =
         definition(&json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}}));

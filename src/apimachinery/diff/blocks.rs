@@ -9,12 +9,16 @@ use super::Side;
 /// In a text of so many lines, those that are frequent do not begin a run.
 const MANY_LINES: usize = 200;
 
-/// All lines of both texts in order: between two runs, the old ones before the new ones.
-pub(super) fn script<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(Side, &'t str)> {
+/// So many pairs of like lines are looked at, which takes a tenth of a second.
+const MOST_PAIRS: usize = 50_000_000;
+
+/// All lines of both texts in order: between two runs, the old ones before the new ones. None where too many lines of one
+/// are alike to lines of the other.
+pub(super) fn script<'t>(old: &[&'t str], new: &[&'t str]) -> Option<Vec<(Side, &'t str)>> {
     let mut out = Vec::with_capacity(old.len().max(new.len()));
     let (mut i, mut j) = (0_usize, 0_usize);
     let end = Run { old: old.len(), new: new.len(), length: 0 };
-    for run in runs(old, new).into_iter().chain([end]) {
+    for run in runs(old, new)?.into_iter().chain([end]) {
         let of = |lines: &[&'t str], range: Range<usize>, side: Side| {
             let lines = lines.get(range).unwrap_or_default();
             lines.iter().map(|line| (side, *line)).collect::<Vec<_>>()
@@ -24,7 +28,7 @@ pub(super) fn script<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(Side, &'t str
         (i, j) = (run.old.saturating_add(run.length), run.new.saturating_add(run.length));
         out.extend(of(old, run.old..i, Side::Both));
     }
-    out
+    Some(out)
 }
 
 /// Lines that both texts have one after the other.
@@ -42,74 +46,135 @@ struct Part {
     new: Range<usize>,
 }
 
+/// Both texts, their lines as numbers that are the same for the same lines.
+struct Texts {
+    old: Vec<usize>,
+    new: Vec<usize>,
+    /// Where in the new text a line is that may begin a run, by its number.
+    places: Vec<Vec<usize>>,
+    /// The length of the run that ends before a line of the new text, and the line of the old one that it ends before.
+    ends: Vec<(usize, usize)>,
+    /// How many pairs may still be looked at.
+    left: usize,
+}
+
+impl Texts {
+    fn new<'t>(old: &[&'t str], new: &[&'t str]) -> Self {
+        let mut numbers: HashMap<&'t str, usize> = HashMap::new();
+        let mut number = |line: &'t str| -> usize {
+            let next = numbers.len();
+            *numbers.entry(line).or_insert(next)
+        };
+        let new: Vec<usize> = new.iter().map(|line| number(line)).collect();
+        let old: Vec<usize> = old.iter().map(|line| number(line)).collect();
+        let mut places = vec![Vec::new(); numbers.len()];
+        for (at, line) in new.iter().enumerate() {
+            places.get_mut(*line).into_iter().for_each(|places: &mut Vec<usize>| places.push(at));
+        }
+        if new.len() >= MANY_LINES {
+            let most = (new.len() / 100).saturating_add(1);
+            places.iter_mut().filter(|places| places.len() > most).for_each(Vec::clear);
+        }
+        let ends = vec![(0, usize::MAX); new.len().saturating_add(1)];
+        Self { old, new, places, ends, left: MOST_PAIRS }
+    }
+
+    /// The longest run of both parts, of several the first; it goes on in both directions with frequent lines.
+    fn longest(&mut self, part: &Part) -> Option<Run> {
+        let mut best = Run { old: part.old.start, new: part.new.start, length: 0 };
+        // Each part begins anew.
+        self.ends.get_mut(part.new.clone())?.fill((0, usize::MAX));
+        for i in part.old.clone() {
+            let line = self.old.get(i).copied().unwrap_or_default();
+            let places = self.places.get(line).map(Vec::as_slice).unwrap_or_default();
+            let from = places.partition_point(|at| *at < part.new.start);
+            let to = places.partition_point(|at| *at < part.new.end);
+            self.left = self.left.checked_sub(to.saturating_sub(from))?;
+            // From the last to the first, so that what ends before this line is not yet overwritten.
+            for &j in places.get(from..to).unwrap_or_default().iter().rev() {
+                let before = self.ends.get(j).filter(|(_, at)| *at == i).map_or(0, |(length, _)| *length);
+                let length = before.saturating_add(1);
+                if let Some(end) = self.ends.get_mut(j.saturating_add(1)) {
+                    *end = (length, i.saturating_add(1));
+                }
+                let start = |end: usize| end.saturating_add(1).saturating_sub(length);
+                // Of several that end in this line of the old text the first counts, which comes last.
+                let earlier = length == best.length && start(i) == best.old && start(j) < best.new;
+                if length > best.length || earlier {
+                    best = Run { old: start(i), new: start(j), length };
+                }
+            }
+        }
+        Some(self.extended(best, part))
+    }
+
+    fn extended(&self, mut run: Run, part: &Part) -> Run {
+        let same = |i: Option<usize>, j: Option<usize>| {
+            i.zip(j).is_some_and(|(i, j)| self.old.get(i).is_some_and(|line| self.new.get(j) == Some(line)))
+        };
+        while run.old > part.old.start
+            && run.new > part.new.start
+            && same(run.old.checked_sub(1), run.new.checked_sub(1))
+        {
+            run.old = run.old.saturating_sub(1);
+            run.new = run.new.saturating_sub(1);
+            run.length = run.length.saturating_add(1);
+        }
+        loop {
+            let (i, j) = (run.old.saturating_add(run.length), run.new.saturating_add(run.length));
+            if i >= part.old.end || j >= part.new.end || !same(Some(i), Some(j)) {
+                return run;
+            }
+            run.length = run.length.saturating_add(1);
+        }
+    }
+}
+
 /// The runs that are compared, in order.
-fn runs(old: &[&str], new: &[&str]) -> Vec<Run> {
-    let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (at, line) in new.iter().enumerate() {
-        places.entry(line).or_default().push(at);
-    }
-    if new.len() >= MANY_LINES {
-        let most = (new.len() / 100).saturating_add(1);
-        places.retain(|_, places| places.len() <= most);
-    }
+fn runs(old: &[&str], new: &[&str]) -> Option<Vec<Run>> {
+    let mut texts = Texts::new(old, new);
     let mut left = vec![Part { old: 0..old.len(), new: 0..new.len() }];
     let mut found = Vec::new();
     while let Some(part) = left.pop() {
-        let run = longest((old, new), &places, &part);
+        texts.left = texts.left.checked_sub(part.new.len().saturating_add(part.old.len()))?;
+        let run = texts.longest(&part)?;
         if run.length == 0 {
             continue;
         }
         let after = (run.old.saturating_add(run.length), run.new.saturating_add(run.length));
-        left.push(Part { old: part.old.start..run.old, new: part.new.start..run.new });
-        left.push(Part { old: after.0..part.old.end, new: after.1..part.new.end });
+        let around = [
+            Part { old: part.old.start..run.old, new: part.new.start..run.new },
+            Part { old: after.0..part.old.end, new: after.1..part.new.end },
+        ];
+        left.extend(around.into_iter().filter(|part| !part.old.is_empty() && !part.new.is_empty()));
         found.push(run);
     }
     found.sort_unstable();
-    found
-}
-
-/// The longest run of both parts, of several the first; it goes on in both directions with frequent lines.
-fn longest((old, new): (&[&str], &[&str]), places: &HashMap<&str, Vec<usize>>, part: &Part) -> Run {
-    let mut best = Run { old: part.old.start, new: part.new.start, length: 0 };
-    // By its last line in the new text, the length of the run that ends there.
-    let mut lengths: HashMap<usize, usize> = HashMap::new();
-    for i in part.old.clone() {
-        let mut next = HashMap::new();
-        let at = old.get(i).and_then(|line| places.get(line)).map(Vec::as_slice).unwrap_or_default();
-        for &j in at.iter().filter(|j| part.new.contains(j)) {
-            let before = j.checked_sub(1).and_then(|before| lengths.get(&before)).copied().unwrap_or(0);
-            let length = before.saturating_add(1);
-            next.insert(j, length);
-            if length > best.length {
-                let start = |end: usize| end.saturating_add(1).saturating_sub(length);
-                best = Run { old: start(i), new: start(j), length };
-            }
-        }
-        lengths = next;
-    }
-    let same = |i: Option<usize>, j: Option<usize>| {
-        i.zip(j).is_some_and(|(i, j)| old.get(i).is_some_and(|line| new.get(j) == Some(line)))
-    };
-    while best.old > part.old.start
-        && best.new > part.new.start
-        && same(best.old.checked_sub(1), best.new.checked_sub(1))
-    {
-        best.old = best.old.saturating_sub(1);
-        best.new = best.new.saturating_sub(1);
-        best.length = best.length.saturating_add(1);
-    }
-    loop {
-        let (i, j) = (best.old.saturating_add(best.length), best.new.saturating_add(best.length));
-        if i >= part.old.end || j >= part.new.end || !same(Some(i), Some(j)) {
-            return best;
-        }
-        best.length = best.length.saturating_add(1);
-    }
+    Some(found)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::unified;
+
+    #[test]
+    fn of_runs_as_long_the_first_counts() {
+        assert_eq!(unified("x\n", "x\na\nx\n"), "@@ -1 +1,3 @@\n x\n+a\n+x\n");
+        assert_eq!(unified("a\nx\nb\nx\n", "x\n"), "@@ -1,4 +1 @@\n-a\n x\n-b\n-x\n");
+        // What ends a part is no part of it: the run of a, b and c is looked for on both sides of itself.
+        assert_eq!(unified("b\na\nb\nc\nb\n", "a\nb\nc\n"), "@@ -1,5 +1,3 @@\n-b\n a\n b\n c\n-b\n");
+    }
+
+    #[test]
+    fn long_texts_are_compared_and_very_like_ones_are_not() {
+        let lines = |of: &dyn Fn(usize) -> String, count: usize| (0..count).map(of).collect::<String>();
+        let (long, last) = (lines(&|n| format!("{n}\n"), 20_000), "last\n");
+        let hunk = "@@ -19998,3 +19998,4 @@\n 19997\n 19998\n 19999\n+last\n";
+        assert_eq!(unified(&long, &(long.clone() + last)), hunk);
+        // Each of a hundred lines stands in each text as often as may be.
+        let alike = |step: usize| lines(&|n| format!("{}\n", (n * step) % 101), 90_000);
+        assert_eq!(unified(&alike(1), &alike(7)), "");
+    }
 
     #[test]
     fn the_longest_run_is_kept_whole() {

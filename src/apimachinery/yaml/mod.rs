@@ -30,7 +30,7 @@ pub use self::change::Change;
 pub use self::layout::{Layout, Spot, SpotId, Step};
 pub use self::position::{Position, Positions};
 pub use self::reread::Reread;
-pub use self::source::{Piece, parse, parse_placed, parse_values, pieces};
+pub use self::source::{Piece, parse, parse_first, parse_placed, parse_values, pieces};
 pub use self::tree::{Duplicate, Tree, YamlError};
 pub use self::write::{write, write_sorted};
 pub use self::written::{Style, Written};

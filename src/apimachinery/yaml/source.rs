@@ -24,6 +24,28 @@ pub fn parse_values(text: &str) -> Result<Vec<Tree>, YamlError> {
     build(text, false)
 }
 
+/// The first document alone, as Go's readers of one document do: nobody reads what is behind it, which may be anything.
+///
+/// # Errors
+/// As [`parse`], of the first document.
+///
+/// ```
+/// # use admit_apimachinery::yaml::parse_first;
+/// assert_eq!(parse_first("{a: 1} }").unwrap().unwrap().value["a"], 1);
+/// assert!(parse_first("").unwrap().is_none() && parse_first("a: [\n").is_err());
+/// ```
+pub fn parse_first(text: &str) -> Result<Option<Tree>, YamlError> {
+    let mut source = Source::new(text, false);
+    while let Some((event, here)) = next(&mut source.parser)? {
+        let over = matches!(event, Event::DocumentEnd);
+        source.builder.event(event, here)?;
+        if over {
+            break;
+        }
+    }
+    Ok(source.builder.trees.into_iter().next())
+}
+
 fn build(text: &str, placed: bool) -> Result<Vec<Tree>, YamlError> {
     let mut source = Source::new(text, placed);
     while source.step()? {}

@@ -1,5 +1,6 @@
 //! Encodes objects and lists of built-in kinds as protobuf (`application/vnd.kubernetes.protobuf`), with the field
-//! numbers of the field tables: the counterpart of `protobuf`. What JSON leaves out is left out here as well.
+//! numbers of the field tables: the counterpart of `protobuf`. What JSON leaves out because it is empty is written as
+//! empty, where Go's type has a value for it.
 
 use admit_apimachinery::go;
 use jiff::Timestamp;
@@ -75,20 +76,45 @@ struct Encoder<'t> {
 impl Encoder<'_> {
     fn message(&self, id: TypeId, object: &Value) -> Vec<u8> {
         let mut out = Vec::new();
-        for declared in &self.tables.get(id).fields {
+        // Members are written by their numbers, whatever their order is in the type.
+        let mut fields: Vec<_> = self.tables.get(id).fields.iter().collect();
+        fields.sort_unstable_by_key(|declared| declared.number);
+        for declared in fields {
             match &declared.kind {
                 // An embedded type's fields stand beside the others in JSON, and in a message of their own here.
                 TypeRef::Message(embedded) if declared.name.is_empty() => {
                     field(&mut out, declared.number, &self.message(*embedded, object));
                 }
-                kind => {
-                    if let Some(value) = object.get(declared.name).filter(|value| !value.is_null()) {
-                        self.value(kind, declared.number, value, &mut out);
-                    }
-                }
+                kind => match object.get(declared.name).filter(|value| !value.is_null()) {
+                    Some(value) => self.value(kind, declared.number, value, &mut out),
+                    None => self.absent(kind, declared.number, &mut out),
+                },
             }
         }
         out
+    }
+
+    /// What Go's types have a value for, whether or not one was given; pointers, lists and maps have none.
+    fn absent(&self, kind: &TypeRef, number: u32, out: &mut Vec<u8>) {
+        match kind {
+            TypeRef::Int32
+            | TypeRef::Int64
+            | TypeRef::Bool
+            | TypeRef::Float64
+            | TypeRef::String
+            | TypeRef::Enum(_)
+            | TypeRef::IntOrString
+            | TypeRef::Message(_) => self.value(kind, number, &Value::Null, out),
+            TypeRef::Time | TypeRef::MicroTime | TypeRef::Raw(_) => field(out, number, b""),
+            TypeRef::Pointer(_)
+            | TypeRef::Bytes
+            | TypeRef::Quantity
+            | TypeRef::SchemaOrArray(_)
+            | TypeRef::SchemaOrBool(_)
+            | TypeRef::SchemaOrStrings(_)
+            | TypeRef::List(_)
+            | TypeRef::Map(_) => {}
+        }
     }
 
     fn value(&self, kind: &TypeRef, number: u32, value: &Value, out: &mut Vec<u8>) {
@@ -235,7 +261,21 @@ mod tests {
         });
         for object in [pod, secret, review] {
             let bytes = encode(tables(), &object).expect("a known kind");
-            assert_eq!(protobuf::decode(tables(), &bytes), Ok(object));
+            let read = protobuf::decode(tables(), &bytes).expect("what was written");
+            assert!(is_in(&object, &read), "{object} in {read}");
+        }
+    }
+
+    /// Whether all of `part` is in the whole, beside which there may be what is empty.
+    fn is_in(part: &Value, whole: &Value) -> bool {
+        match (part, whole) {
+            (Value::Object(part), Value::Object(whole)) => {
+                part.iter().all(|(name, part)| whole.get(name).is_some_and(|whole| is_in(part, whole)))
+            }
+            (Value::Array(part), Value::Array(whole)) => {
+                part.len() == whole.len() && part.iter().zip(whole).all(|(part, whole)| is_in(part, whole))
+            }
+            (part, whole) => part == whole,
         }
     }
 
@@ -249,7 +289,9 @@ mod tests {
         let expected = [
             &MAGIC[..],
             b"\x0a\x13\x0a\x02v1\x12\x0dConfigMapList",
-            b"\x12\x14\x0a\x03\x12\x017\x12\x0d\x0a\x03\x0a\x01a\x12\x06\x0a\x01k\x12\x01v",
+            b"\x12\x26\x0a\x07\x0a\x00\x12\x017\x1a\x00",
+            b"\x12\x1b\x0a\x11\x0a\x01a\x12\x00\x1a\x00\x22\x00\x2a\x00\x32\x00\x38\x00\x42\x00",
+            b"\x12\x06\x0a\x01k\x12\x01v",
             b"\x1a\x00\x22\x00",
         ];
         assert_eq!(bytes, expected.concat());

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use admit_apimachinery::go;
-use admit_apimachinery::yaml::{Duplicate, YamlError, parse_values};
+use admit_apimachinery::yaml::{Duplicate, YamlError, parse_first};
 use serde_json::Value;
 
 use super::document::{Document, Unread};
@@ -20,7 +20,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, Unread> {
     if text.chars().any(|character| !is_readable(character)) {
         return Err(Unread::Mistake("yaml: control characters are not allowed".to_owned()));
     }
-    let trees = parse_values(&text).map_err(|error| {
+    let first = parse_first(&text).map_err(|error| {
         if error.too_much {
             return Unread::TooMuch(error.message);
         }
@@ -30,7 +30,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, Unread> {
         }
         Unread::Mistake(format!("yaml: {}", wording(&error, &text)))
     })?;
-    let Some(tree) = trees.into_iter().next() else {
+    let Some(tree) = first else {
         return Ok(Document { value: Value::Null, duplicates: Vec::new() });
     };
     let sentence = |duplicate: Duplicate| {

@@ -14,6 +14,7 @@ use super::accept::Accepted;
 use super::{Failure, presentation};
 use crate::call::{Call, Query};
 use crate::object;
+use crate::registry::selector::Selector;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 
@@ -41,6 +42,9 @@ pub(super) async fn answer(
         None => {
             let mut items =
                 futures::future::join_all(COMPONENTS.map(|(name, port)| status(name, port))).await;
+            let asked = |name: &str| query.get(name).unwrap_or_default();
+            let selector = Selector::parse(&call.info, asked("labelSelector"), asked("fieldSelector"))?;
+            items.retain(|item| selector.matches(item));
             for item in &mut items {
                 object::set_field(item, "kind", None);
                 object::set_field(item, "apiVersion", None);

@@ -3,6 +3,7 @@
 
 mod accept;
 mod access;
+mod asked_selectors;
 pub(crate) mod audited;
 mod body;
 mod components;

@@ -8,6 +8,7 @@ use super::accept::{Accepted, Form};
 use super::respond;
 use crate::call::{Call, Query};
 use crate::registry::Answer;
+use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 use crate::table;
 
@@ -31,7 +32,7 @@ fn presented(call: &Call, query: &Query, accepted: &Accepted, object: &Value) ->
     }
     match accepted.form() {
         Form::Whole => None,
-        Form::Metadata(version, _) => Some(metadata_only(object, version)),
+        Form::Metadata(version, _) => Some(metadata_only(&call.info, object, version)),
         Form::Table(version) => {
             let options =
                 table::Options { include: include(query), version, headers: true, now: call.clock.now() };
@@ -49,13 +50,13 @@ fn drop_empty_token(metadata: &mut Value) {
     }
 }
 
-fn metadata_only(object: &Value, version: &str) -> Value {
+fn metadata_only(info: &ResourceInfo, object: &Value, version: &str) -> Value {
     let Some(items) = object.get("items").and_then(Value::as_array) else {
-        return table::partial_metadata(object, version);
+        return table::partial_metadata(info, object, version);
     };
     let mut meta = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
     drop_empty_token(&mut meta);
-    let items: Vec<Value> = items.iter().map(|item| table::partial_metadata(item, version)).collect();
+    let items: Vec<Value> = items.iter().map(|item| table::partial_metadata(info, item, version)).collect();
     // Upstream never allocates the list that has nothing to hold.
     let items = if items.is_empty() { Value::Null } else { Value::Array(items) };
     json!({

@@ -9,6 +9,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::accept::Accepted;
+use super::asked_selectors;
 use super::{Failure, Incoming, respond};
 use crate::call::Call;
 use crate::codec;
@@ -128,10 +129,8 @@ fn checked(call: &Call, review: &Value) -> Result<(), Refusal> {
             causes.push(Cause::invalid("spec.resourceAttributes", &Value::Null, why));
         }
         (Some(_), Some(path)) => {
-            let text = |field: &str| path[field].as_str().unwrap_or_default();
-            let shown = json!({"Path": text("path"), "Verb": text("verb")});
             let why = "cannot be specified in combination with resourceAttributes";
-            causes.push(Cause::invalid("spec.nonResourceAttributes", &shown, why));
+            causes.push(Cause::invalid("spec.nonResourceAttributes", &shown_path(path), why));
         }
         _ => {}
     }
@@ -141,6 +140,7 @@ fn checked(call: &Call, review: &Value) -> Result<(), Refusal> {
         let why = "at least one of user or group must be specified";
         causes.push(Cause::invalid("spec.user", &"".into(), why));
     }
+    causes.extend(resource.map(asked_selectors::checked).unwrap_or_default());
     let local = call.info.scope == Scope::Namespaced;
     let is_told = |(name, value): (&String, &Value)| {
         !value.is_null() && name != "managedFields" && !(local && name == "namespace")
@@ -156,12 +156,22 @@ fn checked(call: &Call, review: &Value) -> Result<(), Refusal> {
         let why = "must match metadata.namespace";
         causes.push(Cause::invalid("spec.resourceAttributes.namespace", &asked.into(), why));
     }
+    if let Some(path) = path.filter(|_| local) {
+        let why = "disallowed on this kind of request";
+        causes.push(Cause::invalid("spec.nonResourceAttributes", &shown_path(path), why));
+    }
     // These refusals carry the group and no kind.
     if causes.is_empty() {
         Ok(())
     } else {
         Err(Refusal::invalid_kind("authorization.k8s.io", "", "", causes))
     }
+}
+
+/// A path as errors show it.
+fn shown_path(path: &Value) -> Value {
+    let text = |field: &str| path[field].as_str().unwrap_or_default();
+    json!({"Path": text("path"), "Verb": text("verb")})
 }
 
 /// What a checked review asks.

@@ -244,7 +244,7 @@ impl State {
         let Presentation { info, clock, form, include, protobuf: _ } = &self.presentation;
         match form {
             Form::Whole => object.clone(),
-            Form::Metadata(version, _) => table::partial_metadata(object, version),
+            Form::Metadata(version, _) => table::partial_metadata(info, object, version),
             Form::Table(version) => {
                 let headers = !std::mem::replace(&mut self.headers_sent, true);
                 let options = table::Options { include: *include, version, headers, now: clock.now() };

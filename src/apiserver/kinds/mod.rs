@@ -42,7 +42,7 @@ use serde_json::Value;
 
 use crate::clock::Clock;
 use crate::identity::Identity;
-use crate::resources::ResourceInfo;
+use crate::resources::{ResourceInfo, Subresource};
 use crate::status::Causes;
 
 /// Who asks for a new object, and when.
@@ -56,6 +56,9 @@ pub(crate) struct Request<'r> {
 type NameProblems = fn(&Value, &str, bool) -> Vec<String>;
 /// Warnings about an object, and the one that it replaces.
 type Warnings = fn(&Value, Option<&Value>) -> Vec<String>;
+
+/// What is wrong with a change at a subresource, given the new and the old object.
+type ValidateBelow = fn(Subresource, &Value, &Value, &mut FieldErrors);
 
 /// What is wrong with an object, given the one that it replaces.
 type Compile = fn(&Value, Option<&Value>) -> Causes;
@@ -88,6 +91,8 @@ pub(crate) enum Habit {
     /// New objects are validated by rules of their own, which leave the metadata alone; the common rules are silent
     /// where those find something, and finalizers need no domain.
     JudgedApart,
+    /// The beginning of a name that is to be made is all of it.
+    PrefixIsName,
     /// Answers about field selectors say that it was this kind that does not know the field.
     NamedByFieldLabels,
     /// Its own validation of a change leaves out the metadata of the change. Those of most kinds cover it once more,
@@ -130,6 +135,8 @@ pub(crate) struct Strategy {
     pub(crate) reading: Option<Reading>,
     /// Members of the object that nobody comes to own by writing it: the server resets them in changes.
     pub(crate) unowned: &'static [&'static str],
+    /// Annotations that are a field upstream, which are not shown where only the metadata are.
+    pub(crate) derived_annotations: &'static [&'static str],
     /// What is wrong with a name, given the object, the name (or the prefix of one that is to be made) and whether it is
     /// a prefix. In place of the rule that most kinds follow.
     pub(crate) name: Option<NameProblems>,
@@ -142,6 +149,8 @@ pub(crate) struct Strategy {
     pub(crate) validate_update: Option<fn(&Value, &Value, &mut FieldErrors)>,
     /// What is wrong with a new status, given the new and the old object.
     pub(crate) validate_status: Option<fn(&Value, &Value, &mut FieldErrors)>,
+    /// What is wrong with a change that is made at a path of its own below the object, given the new and the old object.
+    pub(crate) validate_below: Option<ValidateBelow>,
     /// What those find who compile the object, given the one that it replaces. They look at its metadata, too.
     pub(crate) compile: Option<Compile>,
     /// Whether a change is validated as if the object was new, before its metadata and the change are looked at.
@@ -176,11 +185,13 @@ impl Strategy {
         grace_period: None,
         reading: None,
         unowned: &[],
+        derived_annotations: &[],
         name: None,
         validate: None,
         validate_create: None,
         validate_update: None,
         validate_status: None,
+        validate_below: None,
         compile: None,
         judged_as_new: false,
         warnings: None,

@@ -24,6 +24,7 @@ use crate::codec::recheck;
 use crate::conversion::Conversions;
 use crate::emptied::Emptied;
 use crate::identity::Identity;
+use crate::kinds::{Habit, has};
 use crate::managed_fields::configuration::merged;
 use crate::managed_fields::schema::Schema;
 use crate::managed_fields::typed::Typing;
@@ -33,7 +34,6 @@ use crate::patch::strategic;
 use crate::resources::{ResourceInfo, ResourceTable, Scope, Subresource, builtin_rows};
 use crate::served::ScalePaths;
 use crate::status::Refusal;
-use crate::validation::content;
 use crate::warning::Warnings;
 
 static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(builtin_rows(), 0));
@@ -231,7 +231,8 @@ fn type_of(object: &Value) -> (&str, &str, &str) {
 fn written(call: &Call, mut new: Value, old: Option<Value>, strict: Vec<String>) -> Prepared {
     let prefix = object::meta_str(&new, "generateName").to_owned();
     if object::name(&new).is_empty() && !prefix.is_empty() {
-        object::set_meta(&mut new, "name", Some(format!("{prefix}xxxxx").into()));
+        let rest = if has(&call.info, Habit::PrefixIsName) { "" } else { "xxxxx" };
+        object::set_meta(&mut new, "name", Some(format!("{prefix}{rest}").into()));
     }
     kinds::default(call, &mut new);
     match &old {
@@ -248,11 +249,7 @@ fn written(call: &Call, mut new: Value, old: Option<Value>, strict: Vec<String>)
             kinds::prepare_create(call, &mut new);
         }
     }
-    let mut causes = kinds::validate(call, &new, old.as_ref());
-    if matches!(call.subresource, Some(Subresource::EphemeralContainers | Subresource::Resize)) {
-        // The main path would refuse the change, and says what an object may be that does not change.
-        causes.extend(content(&call.info, &new, Some(&new)));
-    }
+    let causes = kinds::validate(call, &new, old.as_ref());
     kinds::warnings(call, &new, old.as_ref());
     let refusal =
         (!causes.is_empty()).then(|| Refusal::invalid(&call.info, object::name(&new), causes).into_status());

@@ -10,6 +10,7 @@ use super::written::{belongs_to_path, remade};
 use super::{Answer, Registry, kinds, storage_version};
 use crate::admission::Review;
 use crate::call::{Call, WriteOptions};
+use crate::kinds::{Habit, has};
 use crate::object;
 use crate::resources::Subresource;
 use crate::status::Refusal;
@@ -171,7 +172,9 @@ pub(super) fn fill_metadata(call: &Call, object: &mut Value) {
     if object::name(object).is_empty() {
         let prefix = object::meta_str(object, "generateName").to_owned();
         if !prefix.is_empty() {
-            object::set_meta(object, "name", Some(generated_name(&prefix).into()));
+            let whole = has(&call.info, Habit::PrefixIsName);
+            let name = if whole { prefix } else { generated_name(&prefix) };
+            object::set_meta(object, "name", Some(name.into()));
         }
     }
     object::set_meta(object, "uid", Some(Uuid::new_v4().to_string().into()));

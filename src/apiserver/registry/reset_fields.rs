@@ -31,13 +31,7 @@ pub(super) fn reset(call: &Call, new: &mut Value, old: &Value) {
         Some(Subresource::Approval) => keep_but(new, old, ["status", "conditions"]),
         Some(Subresource::Finalize) => keep_but(new, old, ["spec", "finalizers"]),
         Some(Subresource::EphemeralContainers) => keep_but(new, old, ["spec", "ephemeralContainers"]),
-        Some(Subresource::Resize) => {
-            let sized = LISTS.map(|list| sized(new.pointer_mut(&format!("/spec/{list}"))));
-            keep(new, old, |_| false, |field| field == ENTRIES);
-            for (list, sized) in LISTS.into_iter().zip(sized) {
-                resize(&mut new["spec"], &sized, list);
-            }
-        }
+        Some(Subresource::Resize) => resize(new, old),
         // The server makes all of the change itself.
         Some(Subresource::Binding) => {}
         _ if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) => {
@@ -85,27 +79,38 @@ fn keep_but(new: &mut Value, old: &Value, [half, field]: [&str; 2]) {
     keep_members(object::member_mut(object::map_of(new), half), old.get(half), |name| name == field);
 }
 
-/// Of the containers in a list, what resizing looks at.
-fn sized(containers: Option<&mut Value>) -> Vec<Value> {
-    let containers = containers.and_then(Value::as_array_mut).into_iter().flatten();
-    let looked_at = ["name", RESIZED[0], RESIZED[1]];
-    let sized = containers.map(|container| {
-        let fields = looked_at
-            .iter()
-            .filter_map(|field| Some(((*field).to_owned(), container.get_mut(field).map(Value::take)?)));
-        Value::Object(fields.collect())
+/// Makes `new` the old pod with the resources, and when they may change, of the new one and of its containers. Containers that
+/// come, go or change places are left as they were sent: validation refuses them.
+fn resize(new: &mut Value, old: &Value) {
+    if LISTS.iter().any(|list| names(new, list).len() != names(old, list).len()) {
+        return;
+    }
+    let own = new.pointer_mut("/spec/resources").map(Value::take);
+    let lists = LISTS.map(|list| {
+        let is_renamed = names(new, list) != names(old, list);
+        (list, is_renamed, new.pointer_mut(&format!("/spec/{list}")).map(Value::take))
     });
-    sized.collect()
-}
-
-/// Takes over the resources, and when they may change, of the containers that both lists have.
-fn resize(spec: &mut Value, wanted: &[Value], list: &str) {
-    for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
-        let Some(sized) = wanted.iter().find(|other| other.get("name") == container.get("name")) else {
+    keep(new, old, |_| false, |field| field == ENTRIES);
+    let spec = &mut new["spec"];
+    object::set_field(spec, "resources", own.filter(|own| !own.is_null()));
+    for (list, is_renamed, sent) in lists {
+        if is_renamed {
+            object::set_field(spec, list, sent);
             continue;
-        };
-        for field in RESIZED {
-            object::set_field(container, field, sized.get(field).cloned());
+        }
+        let sent = sent.as_ref().and_then(Value::as_array).into_iter().flatten();
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+        for (container, sized) in containers.zip(sent) {
+            for field in RESIZED {
+                object::set_field(container, field, sized.get(field).cloned());
+            }
         }
     }
+}
+
+/// The names of the containers in a list.
+fn names<'p>(pod: &'p Value, list: &str) -> Vec<&'p str> {
+    let containers = pod.pointer(&format!("/spec/{list}")).and_then(Value::as_array).into_iter().flatten();
+    let name = |container: &'p Value| container.get("name").and_then(Value::as_str).unwrap_or_default();
+    containers.map(name).collect()
 }

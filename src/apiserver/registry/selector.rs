@@ -10,7 +10,7 @@ use crate::store::Packed;
 
 /// Both selectors of a list or watch.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Selector {
+pub(crate) struct Selector {
     labels: LabelSelector,
     fields: Vec<FieldTerm>,
 }
@@ -18,7 +18,7 @@ pub(super) struct Selector {
 impl Selector {
     /// # Errors
     /// 400 with the parser's text, or for a field that `info` does not select by.
-    pub(super) fn parse(info: &ResourceInfo, labels: &str, fields: &str) -> Result<Self, Refusal> {
+    pub(crate) fn parse(info: &ResourceInfo, labels: &str, fields: &str) -> Result<Self, Refusal> {
         let labels = LabelSelector::parse(labels).map_err(|error| Refusal::bad_request(error.to_string()))?;
         let fields = field_terms(fields).map_err(|error| Refusal::bad_request(error.to_string()))?;
         for term in &fields {
@@ -51,7 +51,7 @@ impl Selector {
 
     /// `object` as the resource's clients see it.
     #[must_use]
-    pub(super) fn matches(&self, object: &Value) -> bool {
+    pub(crate) fn matches(&self, object: &Value) -> bool {
         self.labels.matches_labels_of(Some(object)) && self.fields.iter().all(|term| holds(term, object))
     }
 }

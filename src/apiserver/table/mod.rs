@@ -20,6 +20,8 @@ use self::jsonpath::{Budget, JsonPath};
 pub(crate) use self::texts::selector_text;
 use crate::builtin::{decode, tables};
 use crate::interrupt;
+use crate::kinds::strategy;
+use crate::object;
 use crate::resources::{PrinterColumn, ResourceInfo, SCALE};
 
 /// Which part of the object each row includes.
@@ -154,14 +156,22 @@ fn included(info: &ResourceInfo, object: &Value, options: &Options<'_>) -> Value
             }
             whole
         }
-        Include::Metadata => partial_metadata(object, options.version),
+        Include::Metadata => partial_metadata(info, object, options.version),
     }
 }
 
 /// An object reduced to its metadata: a `PartialObjectMetadata` of `meta.k8s.io`.
 #[must_use]
-pub(crate) fn partial_metadata(object: &Value, version: &str) -> Value {
-    let metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
+pub(crate) fn partial_metadata(info: &ResourceInfo, object: &Value, version: &str) -> Value {
+    let mut metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
+    for derived in strategy(info).map(|strategy| strategy.derived_annotations).unwrap_or_default() {
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.shift_remove(*derived);
+        }
+    }
+    if metadata.get("annotations").and_then(Value::as_object).is_some_and(Map::is_empty) {
+        object::set_field(&mut metadata, "annotations", None);
+    }
     let ordered = match tables().by_openapi_name("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta") {
         Some(id) => decode::rewritten(tables(), id, metadata),
         None => metadata,

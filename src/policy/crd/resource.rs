@@ -335,7 +335,9 @@ impl CrdVersion {
         let Some(status) = new.get("status") else { return Vec::new() };
         let anything = Schema::default();
         let schema = self.schema.properties.get("status").unwrap_or(&anything);
-        let ratchet = root.and_then(|root| root.key("status"));
+        // A status that was not there counts as null, and null is what it was.
+        let old = root.map(|root| root.old.get("status").unwrap_or(&Value::Null));
+        let ratchet = old.map(|old| Correlated { new: status, old, schema });
         validate::validate(status, schema, ratchet.as_ref(), &Path::Root("status"), pace)
     }
 

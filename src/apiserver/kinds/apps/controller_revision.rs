@@ -10,17 +10,22 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ControllerRevision",
     habits: &[Habit::ObjectAgain],
     validate: Some(validate),
+    validate_create: Some(validate_create),
     validate_update: Some(validate_update),
     ..Strategy::PLAIN
 };
 
 fn validate(object: &Value, errors: &mut FieldErrors) {
-    let revision = Field::root(object);
-    let data = revision.get("data");
+    Field::root(object).get("revision").not_negative(errors);
+}
+
+fn validate_create(object: &Value, errors: &mut FieldErrors) {
+    let data = Field::root(object).get("data");
     if !data.is_set() {
         errors.add(|| data.required("data is mandatory"));
+    } else if data.map().is_none() {
+        errors.add(|| data.required("data must be a valid JSON object"));
     }
-    revision.get("revision").not_negative(errors);
 }
 
 fn validate_update(object: &Value, old: &Value, errors: &mut FieldErrors) {

@@ -13,6 +13,7 @@ use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "DaemonSet",
+    derived_annotations: &[GENERATION],
     default: Some(|_, object| default(object)),
     prepare_create: Some(prepare_create),
     prepare_update: Some(prepare_update),

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{indexes, job_spec};
 use crate::kinds::field::Field;
-use crate::kinds::shared::replicas;
+use crate::kinds::shared::{internal, replicas};
 
 /// A Job's new status, and the one before.
 struct Change<'o> {
@@ -118,7 +118,7 @@ fn ends(change: &Change<'_>, errors: &mut FieldErrors) {
     // Times are stored in one form, in which they sort as texts.
     let both = start.is_set() && end.is_set();
     if (change.changed("startTime") || end_changed) && both && end.text() < start.text() {
-        errors.add(|| end.invalid("completionTime cannot be set before startTime"));
+        errors.add(|| end.invalid("must be equal to or after `startTime`"));
     }
     if (change.turned("Failed") || target_turned) && change.is("Failed") && !change.is("FailureTarget") {
         let why = "cannot set Failed=True condition without the FailureTarget=true condition";
@@ -147,7 +147,10 @@ fn finished(change: &Change<'_>, errors: &mut FieldErrors) {
     let pods = change.status.get("uncountedTerminatedPods");
     let some = !pods.get("succeeded").is_empty() || !pods.get("failed").is_empty();
     if (turned || change.changed("uncountedTerminatedPods")) && some {
-        errors.add(|| pods.invalid("uncountedTerminatedPods needs to be empty for finished job"));
+        errors.add(|| {
+            let shown = internal::shown(&pods, "io.k8s.api.batch.v1.UncountedTerminatedPods");
+            pods.invalid_as(shown, "must be empty for finished job")
+        });
     }
 }
 
@@ -236,11 +239,11 @@ fn back(change: &Change<'_>, errors: &mut FieldErrors) {
     }
     let (start, end) = (change.status.get("startTime"), change.status.get("completionTime"));
     if end.is_set() && change.old.get("completionTime").is_set() && change.changed("completionTime") {
-        errors.add(|| end.invalid("completionTime cannot be mutated"));
+        errors.add(|| end.invalid("field is immutable"));
     }
     let started = change.old.get("startTime").is_set() && change.changed("startTime");
     if started && !change.spec.get("suspend").flag() {
-        errors.add(|| start.required("startTime cannot be removed for unsuspended job"));
+        errors.add(|| start.invalid_as(start.value(), "field is immutable for unsuspended job once set"));
     }
     let met = "SuccessCriteriaMet";
     if change.was(met) && !change.is(met) {
@@ -329,7 +332,7 @@ mod tests {
             [
                 "status.failed: Invalid value: 1: cannot decrease the failed counter",
                 "status.succeeded: Invalid value: 0: cannot decrease the succeeded counter",
-                "status.startTime: Required value: startTime cannot be removed for unsuspended job",
+                "status.startTime: Invalid value: null: field is immutable for unsuspended job once set",
             ]
         );
     }

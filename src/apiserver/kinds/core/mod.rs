@@ -1,6 +1,7 @@
 //! The kinds of the core group (pkg/apis/core/validation and pkg/registry/core).
 
 mod config_map;
+mod container_status;
 mod endpoints;
 mod frozen;
 mod key_pair;
@@ -10,6 +11,7 @@ mod node;
 mod persistent_volume;
 pub(in crate::kinds) mod persistent_volume_claim;
 mod pod;
+mod pod_below;
 mod pod_status;
 mod pod_template;
 mod pod_update;

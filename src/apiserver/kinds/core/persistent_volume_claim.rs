@@ -166,10 +166,15 @@ fn validate_update(claim: &Value, old: &Value, errors: &mut FieldErrors) {
         .with(new.get("volumeMode").value())
         .immutable(&was.get("volumeMode"), errors);
     let (attributes, before) = (new.get("volumeAttributesClassName"), was.get("volumeAttributesClassName"));
-    if before.is_set() && !attributes.is_set() {
-        errors.add(|| attributes.forbidden("update from non-nil value to nil is forbidden"));
-    } else if before.is_set() && attributes.is_empty() {
-        errors.add(|| attributes.forbidden("update from non-nil value to an empty string is forbidden"));
+    // A class stays once a volume has had one.
+    let had = Field::root(old).get("status").get("currentVolumeAttributesClassName").is_set();
+    if had && attributes.is_empty() && attributes.value() != before.value() {
+        let to = if attributes.is_set() { "empty string" } else { "nil" };
+        errors.add(|| {
+            attributes.forbidden(format!(
+                "update to {to} is forbidden when status.currentVolumeAttributesClassName is not nil"
+            ))
+        });
     }
 }
 

@@ -4,11 +4,12 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
 use serde_json::{Value, json};
 
-use super::{pod_status, pod_update};
+use super::{pod_below, pod_status, pod_update};
 use crate::kinds::field::Field;
 use crate::kinds::shared::pod_spec::{self, Options, annotations};
 use crate::kinds::{Habit, Strategy};
 use crate::object;
+use crate::resources::Subresource;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Pod",
@@ -24,6 +25,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate_create: Some(validate_create),
     validate_update: Some(validate_update),
     validate_status: Some(pod_status::validate),
+    validate_below: Some(validate_below),
     warnings: Some(warnings),
     ..Strategy::PLAIN
 };
@@ -76,7 +78,7 @@ fn validate(pod: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
     let root = Field::root(pod);
     let spec = root.get("spec");
     annotations::validate(&root.get("metadata").get("annotations"), &spec, errors);
-    pod_spec::validate(&spec, &Options::pod(object::name(pod), old), errors);
+    pod_spec::validate(&spec, &Options::pod(pod, old), errors);
     if spec.get("serviceAccountName").is_empty() {
         for volume in spec.get("volumes").items() {
             for source in volume.get("projected").get("sources").items() {
@@ -110,6 +112,20 @@ fn validate_update(pod: &Value, old: &Value, errors: &mut FieldErrors) {
     validate(pod, old.get("spec"), errors);
     annotations::updated(pod, old, errors);
     pod_update::validate(pod, old, errors);
+}
+
+fn validate_below(subresource: Subresource, pod: &Value, old: &Value, errors: &mut FieldErrors) {
+    let resize = subresource == Subresource::Resize;
+    if let Some(refusal) = pod_below::refused(old, resize) {
+        return errors.add(|| refusal);
+    }
+    validate(pod, old.get("spec"), errors);
+    if resize {
+        pod_below::resize(pod, old, errors);
+    } else {
+        annotations::updated(pod, old, errors);
+        pod_below::ephemeral_containers(pod, old, errors);
+    }
 }
 
 /// Changes of pods are made by programs, which nobody reads the warnings of.

@@ -6,8 +6,10 @@ use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
 use admit_apimachinery::names::NameRule;
+use admit_apimachinery::quantity::Quantity;
 use serde_json::{Value, json};
 
+use super::container_status;
 use crate::kinds::field::Field;
 use crate::kinds::shared::pod_spec::annotations;
 use crate::kinds::shared::{internal, network};
@@ -31,53 +33,25 @@ pub(super) fn validate(pod: &Value, old: &Value, errors: &mut FieldErrors) {
     let nominated = status.get("nominatedNodeName");
     if !nominated.is_empty() && nominated.value() != old_status.get("nominatedNodeName").value() {
         nominated.named(NameRule::Subdomain, errors);
+        if !before.get("spec").get("nodeName").is_empty() {
+            errors.add(|| nominated.forbidden("may not be set on pods that are already bound to a node"));
+        }
+    }
+    let observed = status.get("observedGeneration");
+    if observed.integer().is_some_and(|generation| generation < 0) {
+        errors.add(|| observed.invalid("must be a non-negative integer"));
     }
     let quality = status.get("qosClass");
     if quality.text() != old_status.get("qosClass").text() {
         errors.add(|| quality.invalid("field is immutable"));
     }
     let spec = before.get("spec");
-    containers(&status, &old_status, &spec, errors);
+    container_status::states(&status, &old_status, &spec, errors);
     claims(&status.get("resourceClaimStatuses"), &root.get("spec"), errors);
     addresses(&status.get("podIPs"), "io.k8s.api.core.v1.PodIP", errors);
     host_addresses(&status, errors);
     users(&status, &root.get("spec"), errors);
-}
-
-fn containers(status: &Field<'_>, old: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
-    let sidecars: HashSet<&str> = spec
-        .get("initContainers")
-        .items()
-        .filter(|container| container.get("restartPolicy").text() == "Always")
-        .map(|container| container.get("name").text())
-        .collect();
-    let policy = spec.get("restartPolicy").text();
-    for (list, policy) in [
-        ("containerStatuses", policy),
-        ("initContainerStatuses", policy),
-        // Nothing starts them anew.
-        ("ephemeralContainerStatuses", "Never"),
-    ] {
-        if policy == "Always" {
-            continue;
-        }
-        let list_field = status.get(list);
-        let alive: HashSet<&str> = list_field
-            .items()
-            .filter(|container| !container.get("state").get("terminated").is_set())
-            .map(|container| container.get("name").text())
-            .collect();
-        for (at, before) in old.get(list).items().enumerate() {
-            let (ended, name) = (before.get("state").get("terminated"), before.get("name").text());
-            let may_restart =
-                policy == "OnFailure" && ended.get("exitCode").integer().is_some_and(|code| code != 0);
-            let is_sidecar = list == "initContainerStatuses" && sidecars.contains(name);
-            if ended.is_set() && !may_restart && !is_sidecar && alive.contains(name) {
-                let state = list_field.index(at).get("state");
-                errors.add(|| state.forbidden("may not be transitioned to non-terminated state"));
-            }
-        }
-    }
+    container_status::resources(&status, &root.get("spec"), errors);
 }
 
 fn claims(list: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
@@ -168,6 +142,9 @@ fn users(status: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
             if !user.is_set() {
                 continue;
             }
+            if !["", "linux", "windows"].contains(&system) {
+                continue;
+            }
             if system == "windows" {
                 if linux.is_set() {
                     errors.add(|| linux.forbidden("cannot be set for a windows pod"));
@@ -201,15 +178,23 @@ pub(super) fn grace_period(pod: &Value, asked: Option<i64>) -> i64 {
     if asked < 0 { 1 } else { asked }
 }
 
+/// The class of a stored pod.
+pub(super) fn known_quality(pod: &Value) -> &str {
+    let known = pod.pointer("/status/qosClass").and_then(Value::as_str);
+    known.filter(|known| !known.is_empty()).unwrap_or_else(|| quality(pod))
+}
+
 /// The class of a pod by what its containers ask for.
-fn quality(pod: &Value) -> &'static str {
+pub(super) fn quality(pod: &Value) -> &'static str {
     let spec = &pod["spec"];
     let listed = ["containers", "initContainers"].into_iter().filter_map(|list| spec.get(list)?.as_array());
     // A pod that asks for resources as a whole is judged by them.
     let as_whole = spec.pointer("/resources").and_then(Value::as_object).is_some_and(|own| !own.is_empty());
     let containers: Vec<&Value> = if as_whole { vec![spec] } else { listed.flatten().collect() };
     let part = |container: &Value, side: &str, name: &str| {
-        container.pointer(&format!("/resources/{side}/{name}")).cloned()
+        let amount = container.pointer(&format!("/resources/{side}/{name}"))?.as_str()?;
+        // Who asks for nothing does not ask.
+        Quantity::parse(amount).ok().filter(|amount| amount.sign().is_gt()).map(|amount| amount.to_string())
     };
     let mut any = false;
     let mut all = !containers.is_empty();

@@ -237,8 +237,10 @@ fn same_members(
             .all(|(name, value)| other.get(name).is_some_and(|other| same(name, value, other)))
 }
 
-/// Whether the text of a specification is longer than those that are compared: each value has a line of its own, but for
-/// few that the internal form leaves out.
+/// Specifications with more values are not compared: a volume of three has thirty lines in the internal form.
+const MOST_VALUES: usize = 10_000;
+
+/// Whether a specification has more values than those that are compared.
 fn is_long(spec: &Value) -> bool {
     fn counted(value: &Value, left: &mut usize) {
         *left = left.saturating_sub(1);
@@ -249,7 +251,7 @@ fn is_long(spec: &Value) -> bool {
             _ => {}
         }
     }
-    let mut left = 2 * diff::MOST_LINES;
+    let mut left = MOST_VALUES;
     counted(spec, &mut left);
     left == 0
 }

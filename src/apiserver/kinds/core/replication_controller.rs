@@ -40,13 +40,17 @@ fn default(controller: &mut Value) {
 /// The longest name of an object.
 const LONGEST: usize = 253;
 
+/// A prefix is looked at in the name that is made of it.
 fn name_problems(_: &Value, name: &str, prefix: bool) -> Vec<String> {
-    if name.len() > LONGEST && !prefix {
+    if prefix {
+        return Vec::new();
+    }
+    if name.len() > LONGEST {
         let mut problems = vec![format!("must be no more than {LONGEST} bytes")];
         problems.extend(names::dns1123_subdomain(name).into_iter().skip(1));
         return problems;
     }
-    NameRule::Subdomain.problems(name, prefix)
+    NameRule::Subdomain.problems(name, false)
 }
 
 fn validate(object: &Value, errors: &mut FieldErrors) {

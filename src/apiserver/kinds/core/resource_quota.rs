@@ -124,7 +124,7 @@ fn selector(spec: &Field<'_>, errors: &mut FieldErrors) {
 fn requirement_holds(scope: &Field<'_>, operator: &Field<'_>, values: &Field<'_>, errors: &mut FieldErrors) {
     let is_there_or_not = !["PriorityClass", "VolumeAttributesClass"].contains(&scope.text());
     if SCOPES.contains(&scope.text()) && is_there_or_not && operator.text() != "Exists" {
-        let why = "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, \
+        let why = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, \
                    ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or \
                    ResourceQuotaScopeCrossNamespacePodAffinity";
         errors.add(|| operator.invalid(why));
@@ -180,7 +180,7 @@ mod tests {
             "spec.scopeSelector.matchExpressions: Invalid value: {\"MatchExpressions\":[{\"ScopeName\":"
         ));
         assert!(texts[5].starts_with(
-            "spec.scopeSelector.matchExpressions.operator: Invalid value: \"In\": must be 'Exist'"
+            "spec.scopeSelector.matchExpressions.operator: Invalid value: \"In\": must be 'Exists'"
         ));
         assert!(
             texts[7].ends_with(

@@ -4,7 +4,7 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
 use serde_json::{Value, json};
 
-use super::{EXEMPT, set_number};
+use super::{EXEMPT, fixed, set_number};
 use crate::kinds::field::Field;
 use crate::kinds::{Habit, Strategy};
 use crate::object;
@@ -49,6 +49,7 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
     for rule in spec.get("rules").items() {
         self::rule(&rule, errors);
     }
+    fixed::schema(object, errors);
 }
 
 fn precedence(field: &Field<'_>, name: &str, errors: &mut FieldErrors) {

@@ -2,6 +2,7 @@
 //!
 //! Read from pkg/apis/flowcontrol/validation/validation.go and pkg/apis/flowcontrol/v1/defaults.go.
 
+mod fixed;
 mod flow_schema;
 mod priority_level;
 

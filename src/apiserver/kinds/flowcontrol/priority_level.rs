@@ -3,7 +3,7 @@
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
-use super::{EXEMPT, set_number};
+use super::{EXEMPT, fixed, set_number};
 use crate::kinds::field::Field;
 use crate::kinds::{Habit, Strategy};
 use crate::object;
@@ -41,7 +41,7 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
     let spec = Field::root(object).get("spec");
     let (kind, limited, exempt) = (spec.get("type"), spec.get("limited"), spec.get("exempt"));
     if (object::name(object) == EXEMPT) != (kind.text() == "Exempt") {
-        let why = "type must be 'Exempt' if and only if `name` is 'exempt'";
+        let why = "must be 'Exempt' if and only if `name` is 'exempt'";
         errors.add(|| kind.invalid(why));
     }
     match kind.text() {
@@ -56,7 +56,7 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
         }
         "Limited" => {
             if exempt.is_set() {
-                errors.add(|| exempt.forbidden("must be nil if the type is not Exempt"));
+                errors.add(|| exempt.forbidden("must be nil if the type is Limited"));
             }
             if limited.is_set() {
                 self::limited(&limited, errors);
@@ -66,6 +66,7 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
         }
         _ => errors.add(|| kind.not_supported(&["Exempt", "Limited"])),
     }
+    fixed::level(object, errors);
 }
 
 fn limited(limited: &Field<'_>, errors: &mut FieldErrors) {
@@ -171,7 +172,7 @@ mod tests {
         assert_eq!(
             told(&STRATEGY, &level("a", json!({"type": "Exempt", "limited": {}})), None),
             [
-                "spec.type: Invalid value: \"Exempt\": type must be 'Exempt' if and only if `name` is 'exempt'",
+                "spec.type: Invalid value: \"Exempt\": must be 'Exempt' if and only if `name` is 'exempt'",
                 "spec.limited: Forbidden: must be nil if the type is not Limited",
             ]
         );

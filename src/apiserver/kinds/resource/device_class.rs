@@ -34,9 +34,12 @@ fn prepare_update(class: &mut Value, old: &Value) {
     }
 }
 
-/// A subdomain, whose bytes are counted in so many words.
+/// A subdomain, whose bytes are counted in so many words. A prefix is looked at in the name that is made of it.
 fn name(_: &Value, name: &str, is_prefix: bool) -> Vec<String> {
-    let problems = NameRule::Subdomain.problems(name, is_prefix);
+    if is_prefix {
+        return Vec::new();
+    }
+    let problems = NameRule::Subdomain.problems(name, false);
     problems.into_iter().map(|problem| problem.replace("253 characters", "253 bytes")).collect()
 }
 

@@ -29,7 +29,10 @@ pub(crate) fn difference(old: &Value, new: &Value) -> String {
     diff::unified(&indented(old), &indented(new))
 }
 
-/// Whether the text is longer than those that are compared: each value has a line of its own.
+/// Values with more of them inside are not compared: each has a line of its own.
+const MOST_VALUES: usize = 50_000;
+
+/// Whether the text is longer than those that are compared.
 fn is_long(value: &Value) -> bool {
     fn counted(value: &Value, left: &mut usize) {
         *left = left.saturating_sub(1);
@@ -40,7 +43,7 @@ fn is_long(value: &Value) -> bool {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
-    let mut left = diff::MOST_LINES;
+    let mut left = MOST_VALUES;
     counted(value, &mut left);
     left == 0
 }

@@ -70,7 +70,8 @@ fn validate(driver: &Value, errors: &mut FieldErrors) {
     }
     let secret = spec.get("serviceAccountTokenInSecrets");
     if secret.is_set() && spec.get("tokenRequests").is_empty() {
-        errors.add(|| secret.invalid("may only be set if tokenRequests is not empty"));
+        errors
+            .add(|| secret.invalid("serviceAccountTokenInSecrets is set but no tokenRequests are specified"));
     }
 }
 

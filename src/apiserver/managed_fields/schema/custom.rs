@@ -29,7 +29,7 @@ impl Converter<'_> {
             Some("object") => Type { map: Some(self.map(node, open)), ..Type::default() },
             Some("array") => Type { list: Some(self.list(node, open)), ..Type::default() },
             Some("integer" | "number") => scalar(ScalarKind::Numeric),
-            Some("string") => scalar(ScalarKind::String),
+            Some("string") => scalar(text_kind(node)),
             Some("boolean") => scalar(ScalarKind::Boolean),
             _ => Type {
                 scalar: Some(ScalarKind::Untyped),
@@ -85,6 +85,14 @@ impl Converter<'_> {
             map.fields.insert(name.to_owned(), Field { kind, default: None });
         }
         self.schema.set(id, object);
+    }
+}
+
+/// A text with a format may be more than a text to others: it is typed by its value, but for bytes.
+fn text_kind(node: &Value) -> ScalarKind {
+    match node.get("format").and_then(Value::as_str) {
+        None | Some("" | "byte") => ScalarKind::String,
+        Some(_) => ScalarKind::Untyped,
     }
 }
 

@@ -5,6 +5,7 @@ mod fixed_defaults;
 
 use std::collections::HashSet;
 
+use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
 use crate::call::Call;
@@ -171,6 +172,14 @@ fn causes(call: &Call, object: &Value, old: Option<&Value>) -> Causes {
     }
     if matches!(call.subresource, None | Some(Subresource::Scale | Subresource::Approval)) {
         causes.extend(validation::content(&call.info, object, old));
+    }
+    if let (Some(below @ (Subresource::EphemeralContainers | Subresource::Resize)), Some(old)) =
+        (call.subresource, old)
+        && let Some(validate) = strategy(&call.info).and_then(|strategy| strategy.validate_below)
+    {
+        let mut errors = FieldErrors::default();
+        validate(below, object, old, &mut errors);
+        causes.extend(errors.into_iter().map(|error| error.cause()));
     }
     if let (true, Some(old), Some(strategy)) = (status, old, strategy(&call.info)) {
         causes.extend(strategy.status_errors(object, old).into_iter().map(|error| error.cause()));

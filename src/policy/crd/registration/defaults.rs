@@ -10,7 +10,8 @@ use crate::deadline::Pace;
 use crate::read::path::Path;
 use crate::schema::metadata::{self, Malformed};
 use crate::schema::prune::{is_meta_field, prune_as};
-use crate::schema::{self, AdditionalProperties, Schema};
+use crate::schema::validate::validate_default;
+use crate::schema::{AdditionalProperties, Schema};
 
 /// All mistakes; unknown fields count only where defaults have to be `pruned`.
 pub(super) fn validate(schema: &Schema, pruned: bool, path: &Path<'_>) -> FieldErrors {
@@ -90,7 +91,7 @@ impl Walk {
         }
         if self.errors.count() == before {
             let schema = without_int_or_string(schema);
-            self.errors.extend(schema::validate(default, &schema, None, path, &Pace::default()));
+            self.errors.extend(validate_default(default, &schema, path));
         }
         if self.errors.count() == before {
             self.rules(default, schema, is_resource, path);

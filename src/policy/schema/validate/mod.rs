@@ -33,7 +33,27 @@ pub fn validate(
     pace: &Pace<'_>,
 ) -> Vec<FieldError> {
     let room = Room::default();
-    Node { schema, ratchet, path: &Path::Nil, pace, room: &room }.outcome(value).into_errors(prefix)
+    let formats = Formats::Checked;
+    Node { schema, ratchet, path: &Path::Nil, pace, room: &room, formats }.outcome(value).into_errors(prefix)
+}
+
+/// Validates a default, found at `prefix` in its definition, against its own schema.
+#[must_use]
+pub(crate) fn validate_default(value: &Value, schema: &Schema, prefix: &Path<'_>) -> Vec<FieldError> {
+    let (room, pace) = (Room::default(), Pace::default());
+    let formats = Formats::AsWritten;
+    let node = Node { schema, ratchet: None, path: &Path::Nil, pace: &pace, room: &room, formats };
+    node.outcome(value).into_errors(prefix)
+}
+
+/// The formats that a value is held against.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Formats {
+    /// Those that a server checks in values of the type.
+    Checked,
+    /// Any that is written: a value that has neither the type nor the format is of another format then, even where nobody
+    /// knows that format.
+    AsWritten,
 }
 
 /// One node of the schema at one place of the document.
@@ -45,6 +65,7 @@ struct Node<'a, 'r> {
     pace: &'a Pace<'a>,
     /// What all failures share.
     room: &'r Room,
+    formats: Formats,
 }
 
 impl<'r> Node<'_, 'r> {
@@ -72,7 +93,7 @@ impl<'r> Node<'_, 'r> {
         ratchet: Option<&'n Correlated<'n>>,
         path: &'n Path<'n>,
     ) -> Node<'n, 'r> {
-        Node { schema, ratchet, path, pace: self.pace, room: self.room }
+        Node { schema, ratchet, path, pace: self.pace, room: self.room, formats: self.formats }
     }
 
     fn check(&self, value: &Value) -> Outcome<'r> {
@@ -241,8 +262,16 @@ impl<'r> Node<'_, 'r> {
         if self.schema.int_or_string { "integer,string" } else { self.schema.type_text() }
     }
 
-    /// The format, where a server checks it for this type.
+    /// The format that values are held against.
     fn format(&self) -> Option<&str> {
+        match self.formats {
+            Formats::Checked => self.checked_format(),
+            Formats::AsWritten => self.schema.checks.format.as_deref().filter(|format| !format.is_empty()),
+        }
+    }
+
+    /// The format, where a server checks it for this type.
+    fn checked_format(&self) -> Option<&str> {
         let format = self.schema.checks.format.as_deref()?;
         let single = if self.schema.int_or_string { None } else { self.schema.schema_type.as_ref() };
         is_checked(format, single).then_some(format)

@@ -72,7 +72,7 @@ impl<'r> Node<'_, 'r> {
 
     /// Whether the number fits the schema's type and format; tells it when not.
     fn in_range(&self, outcome: &mut Outcome<'_>, value: Parsed, what: &str) -> bool {
-        let format = self.format().unwrap_or_default();
+        let format = self.checked_format().unwrap_or_default();
         let schema_type = if self.schema.int_or_string { None } else { self.schema.schema_type.as_ref() };
         let fits = match (schema_type, value) {
             (Some(SchemaType::Integer), Parsed::Integer(value)) => {

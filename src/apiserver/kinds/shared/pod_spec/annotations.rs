@@ -11,6 +11,11 @@ use super::{all_containers, descending_path, scheduling};
 use crate::kinds::field::Field;
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
+
+/// Whether a pod stands for one that a node runs of its own accord.
+pub(crate) fn is_mirror(pod: &Value) -> bool {
+    pod.pointer("/metadata/annotations").is_some_and(|annotations| annotations.get(MIRROR).is_some())
+}
 const TOLERATIONS: &str = "scheduler.alpha.kubernetes.io/tolerations";
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";

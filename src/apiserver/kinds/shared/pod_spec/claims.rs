@@ -6,6 +6,7 @@ use admit_apimachinery::field_error::{FieldError, FieldErrorKind};
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
 
+use super::Options;
 use crate::kinds::field::Field;
 use crate::kinds::shared::internal;
 
@@ -16,9 +17,13 @@ pub(super) fn names<'o>(spec: &Field<'o>) -> HashSet<&'o str> {
 }
 
 /// What is wrong with the claims of a pod.
-pub(super) fn validate(claims: &Field<'_>, errors: &mut FieldErrors) {
+pub(super) fn validate(claims: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
     let mut names = HashSet::new();
     for claim in claims.items() {
+        if options.is_mirror {
+            errors.add(|| FieldError::forbidden("", "static pods do not support resource claims"));
+            continue;
+        }
         let name = claim.get("name");
         if name.text().is_empty() {
             errors.add(|| name.required(""));

@@ -21,7 +21,7 @@ pub(super) fn validate(container: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldE
     }
     known(&container.get("terminationMessagePolicy"), &["File", "FallbackToLogsOnError"], errors);
     ports::validate(&container.get("ports"), errors);
-    env::variables(&container.get("env"), pod, errors);
+    env::variables(&container.get("env"), errors);
     env::from(&container.get("envFrom"), errors);
     mounts::volumes(container, pod, errors);
     mounts::devices(container, pod, errors);
@@ -51,9 +51,15 @@ fn resize_policy(list: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
         known(&resource, &["cpu", "memory"], errors);
         known(&restart, &["NotRequired", "RestartContainer"], errors);
         if pod.restart_policy == "Never" && restart.text() != "NotRequired" {
-            errors.add(|| restart.invalid("must be 'NotRequired' when `restartPolicy` is 'Never'"));
+            errors.add(|| restart.invalid("must be 'NotRequired' when pod `restartPolicy` is 'Never'"));
         }
     }
+}
+
+/// The resize policies of a container by which it starts anew.
+pub(super) fn restarts_when_resized<'o>(container: &Field<'o>) -> impl Iterator<Item = Field<'o>> + use<'o> {
+    let restarts = container.get("resizePolicy").items().map(|policy| policy.get("restartPolicy"));
+    restarts.filter(|restart| restart.text() == "RestartContainer")
 }
 
 /// Exit codes of which one rule may tell.
@@ -85,9 +91,7 @@ pub(super) fn restart_policy(container: &Field<'_>, errors: &mut FieldErrors) {
         if !["In", "NotIn"].contains(&operator.text()) {
             errors.add(|| operator.not_supported(&["In", "NotIn"]));
         }
-        if values.is_empty() {
-            errors.add(|| values.invalid_as(&*values.as_sent(), "must have at least one value"));
-        } else if i64::try_from(values.len()).is_ok_and(|count| count > MOST_EXIT_CODES) {
+        if i64::try_from(values.len()).is_ok_and(|count| count > MOST_EXIT_CODES) {
             errors.add(|| values.too_many(MOST_EXIT_CODES));
         }
     }

@@ -52,7 +52,7 @@ fn init(spec: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
         }
         // They run one by one, and do not take ports from each other. Each is told of as if it were the first.
         ports::unique_on_host(&each, &list.index(0), &mut HashSet::new(), errors);
-        if each.get("restartPolicy").text() == "Always" {
+        if is_sidecar(&each) {
             handlers::of_container(&each, pod, errors);
             continue;
         }
@@ -64,7 +64,19 @@ fn init(spec: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
                 });
             }
         }
+        if !pod.restarted_init_containers {
+            for restart in container::restarts_when_resized(&each) {
+                errors.add(|| {
+                    restart.invalid("must not be set to 'RestartContainer' for non-sidecar initContainers")
+                });
+            }
+        }
     }
+}
+
+/// Whether an init container goes on beside the others.
+pub(super) fn is_sidecar(container: &Field<'_>) -> bool {
+    container.get("restartPolicy").text() == "Always"
 }
 
 /// Members of a container that one which is put into a running pod may not have, in the order of Go's type.

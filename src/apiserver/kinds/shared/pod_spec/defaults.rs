@@ -4,8 +4,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::resources;
+use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::{each, set_absent};
 use crate::kinds::shared::image;
+use crate::kinds::shared::resource_names::is_huge_page;
 use crate::object;
 
 const LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
@@ -42,16 +45,47 @@ pub(crate) fn fill_pod(spec: &mut Value) {
     for list in ["containers", "initContainers"] {
         each(spec, list).for_each(|container| request_limits(container, |_| true));
     }
-    let asked = |name: &str| {
-        let containers =
-            ["containers", "initContainers"].into_iter().filter_map(|list| spec.get(list)?.as_array());
-        containers
-            .flatten()
-            .any(|container| container.pointer(&format!("/resources/requests/{name}")).is_some())
+    of_the_whole(spec);
+}
+
+/// What a pod asks for as a whole that says something of it: what its containers ask for together, and its limits.
+fn of_the_whole(spec: &mut Value) {
+    let is_told = |spec: &Value, side: &str| {
+        let amounts = spec.pointer(&format!("/resources/{side}")).and_then(Value::as_object);
+        amounts.is_some_and(|amounts| !amounts.is_empty())
     };
-    // What containers ask for would be summed up.
-    let unasked: Vec<&str> = POD_LEVEL.into_iter().filter(|name| !asked(name)).collect();
-    request_limits(spec, |name| unasked.contains(&name));
+    if is_told(spec, "limits") || is_told(spec, "requests") {
+        let is_asked =
+            |name: &str| spec.pointer("/resources/requests").is_some_and(|asked| asked.get(name).is_some());
+        let pages =
+            summed(spec, "limits").into_iter().filter(|(name, _)| is_huge_page(name) && !is_asked(name));
+        let pages: Vec<(String, Value)> = pages.collect();
+        add_absent(spec, "limits", pages);
+    }
+    if is_told(spec, "limits") {
+        let asked =
+            summed(spec, "requests").into_iter().filter(|(name, _)| POD_LEVEL.contains(&name.as_str()));
+        let asked: Vec<(String, Value)> = asked.collect();
+        add_absent(spec, "requests", asked);
+        request_limits(spec, |name| POD_LEVEL.contains(&name) || is_huge_page(name));
+    }
+}
+
+/// What the containers have together.
+fn summed(spec: &Value, side: &'static str) -> Vec<(String, Value)> {
+    let sums = resources::of_containers(&Field::root(spec), side);
+    sums.into_iter().map(|(name, sum)| (name.to_owned(), sum.to_string().into())).collect()
+}
+
+fn add_absent(spec: &mut Value, side: &str, amounts: Vec<(String, Value)>) {
+    if amounts.is_empty() {
+        return;
+    }
+    let own = object::member_mut(object::map_of(&mut spec["resources"]), side);
+    for (name, amount) in amounts {
+        own.entry(name).or_insert(amount);
+    }
+    own.sort_keys();
 }
 
 /// Limits that are `chosen` become requests where there are none.
@@ -68,9 +102,14 @@ fn request_limits(owner: &mut Value, chosen: impl Fn(&str) -> bool) {
     requests.sort_keys();
 }
 
+/// How an image is pulled of which nothing is said.
+fn pull_policy(image: Option<&Value>) -> &'static str {
+    let image = image.and_then(Value::as_str).unwrap_or_default();
+    if image::is_latest(image) { "Always" } else { "IfNotPresent" }
+}
+
 fn container(container: &mut Value) {
-    let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
-    let pull = if image::is_latest(image) { "Always" } else { "IfNotPresent" };
+    let pull = pull_policy(container.get("image"));
     set_absent(
         container,
         &[
@@ -124,6 +163,10 @@ fn volume(volume: &mut Value) {
     let mode = || [("defaultMode", json!(0o644))];
     if volume.as_object().is_none_or(|fields| fields.keys().all(|field| field == "name")) {
         set_absent(volume, &[("emptyDir", json!({}))]);
+    }
+    if let Some(image) = volume.get_mut("image").filter(|image| image.is_object()) {
+        let pull = pull_policy(image.get("reference"));
+        set_absent(image, &[("pullPolicy", pull.into())]);
     }
     for source in ["secret", "configMap", "downwardAPI", "projected"] {
         if let Some(source) = volume.get_mut(source) {

@@ -101,16 +101,14 @@ pub(super) fn hostname_override(spec: &Field<'_>, errors: &mut FieldErrors) {
     if !name.is_set() {
         return;
     }
-    name.named(NameRule::Subdomain, errors);
+    if spec.get("setHostnameAsFQDN").flag() {
+        errors.add(|| name.forbidden("may not be specified when setHostnameAsFQDN is true"));
+    }
+    if spec.get("hostNetwork").flag() {
+        errors.add(|| name.forbidden("may not be specified when hostNetwork is true"));
+    }
     if i64::try_from(name.text().len()).is_ok_and(|length| length > LONGEST_HOSTNAME) {
         errors.add(|| name.too_long(LONGEST_HOSTNAME));
     }
-    if spec.get("setHostnameAsFQDN").flag() {
-        errors.add(|| {
-            name.forbidden("when hostnameOverride is set, setHostnameAsFQDN must not be set to true")
-        });
-    }
-    if spec.get("hostNetwork").flag() {
-        errors.add(|| name.forbidden("hostnameOverride can not be set when hostNetwork is true"));
-    }
+    name.named(NameRule::Subdomain, errors);
 }

@@ -1,16 +1,17 @@
 //! Variables of containers, and where their values come from.
 
+use std::collections::HashMap;
+
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
 use admit_apimachinery::names::NameRule;
 use admit_apimachinery::quantity::Quantity;
 
-use super::Pod;
 use crate::kinds::field::Field;
 use crate::kinds::shared::config_key;
 
 /// What is wrong with the variables of a container.
-pub(super) fn variables(list: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
+pub(super) fn variables(list: &Field<'_>, errors: &mut FieldErrors) {
     for variable in list.items() {
         let name = variable.get("name");
         if name.text().is_empty() {
@@ -20,7 +21,7 @@ pub(super) fn variables(list: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldError
         }
         let from = variable.get("valueFrom");
         if from.is_set() {
-            value_from(&from, variable.get("value").text(), pod, errors);
+            value_from(&from, variable.get("value").text(), errors);
         }
     }
 }
@@ -34,7 +35,7 @@ fn variable_name(name: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-fn value_from(from: &Field<'_>, value: &str, pod: &Pod<'_>, errors: &mut FieldErrors) {
+fn value_from(from: &Field<'_>, value: &str, errors: &mut FieldErrors) {
     let mut sources: usize = 0;
     let given = ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"];
     for (name, source) in given.into_iter().map(|name| (name, from.get(name))).filter(|(_, it)| it.is_set()) {
@@ -42,7 +43,7 @@ fn value_from(from: &Field<'_>, value: &str, pod: &Pod<'_>, errors: &mut FieldEr
         match name {
             "fieldRef" => field_reference(&source, &IN_VARIABLES, errors),
             "resourceFieldRef" => resource_reference(&source, false, errors),
-            "fileKeyRef" => file_key(&source, pod, errors),
+            "fileKeyRef" => file_key(&source, errors),
             _ => key_reference(&source, errors),
         }
     }
@@ -67,25 +68,41 @@ fn key_reference(source: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-fn file_key(source: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
+fn file_key(source: &Field<'_>, errors: &mut FieldErrors) {
     let (volume, path, key) = (source.get("volumeName"), source.get("path"), source.get("key"));
-    if volume.text().is_empty() {
-        errors.add(|| volume.required(""));
-    } else {
-        volume.named(NameRule::Label, errors);
-        if pod.volumes.get(volume.text()).is_none() {
-            errors.add(|| volume.not_found());
-        }
-    }
-    if path.text().is_empty() {
-        errors.add(|| path.required(""));
-    } else {
-        super::local_path(&path, errors);
-    }
     if key.text().is_empty() {
         errors.add(|| key.required(""));
     } else {
         variable_name(&key, errors);
+    }
+    if volume.text().is_empty() {
+        errors.add(|| volume.required(""));
+    } else {
+        volume.named(NameRule::Label, errors);
+    }
+    if path.text().is_empty() {
+        errors.add(|| path.required(""));
+    } else {
+        super::no_backsteps(&path, errors);
+    }
+}
+
+/// Files that variables are read from are in volumes that are empty at first.
+pub(super) fn file_volumes(spec: &Field<'_>, errors: &mut FieldErrors) {
+    // Of several volumes of one name the last counts.
+    let volumes: HashMap<&str, Field<'_>> =
+        spec.get("volumes").items().map(|volume| (volume.get("name").text(), volume)).collect();
+    let variables = super::all_containers(spec).flat_map(|container| container.get("env").items());
+    for source in variables.map(|variable| variable.get("valueFrom").get("fileKeyRef")) {
+        let name = source.get("volumeName");
+        match volumes.get(name.text()) {
+            _ if !source.is_set() => {}
+            None => errors.add(|| name.not_found()),
+            Some(volume) if !volume.get("emptyDir").is_set() => {
+                errors.add(|| name.invalid("referenced volume must be of type emptyDir"));
+            }
+            Some(_) => {}
+        }
     }
 }
 

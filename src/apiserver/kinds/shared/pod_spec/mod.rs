@@ -54,6 +54,8 @@ struct Pod<'o> {
     restart_policy: &'o str,
     /// Whether users are those of the host.
     host_users: bool,
+    /// Whether init containers may start anew when they are resized.
+    restarted_init_containers: bool,
 }
 
 /// What is wrong with a specification.
@@ -68,9 +70,10 @@ pub(crate) fn validate(spec: &Field<'_>, options: &Options<'_>, errors: &mut Fie
         claims: claims::names(spec),
         grace: grace.integer(),
         restart_policy: spec.get("restartPolicy").text(),
-        host_users: spec.get("hostUsers").value() != false,
+        host_users: !security::has_own_users(spec),
+        restarted_init_containers: options.restarted_init_containers,
     };
-    claims::validate(&spec.get("resourceClaims"), errors);
+    claims::validate(&spec.get("resourceClaims"), options, errors);
     containers::validate(spec, &pod, errors);
     resources::of_pod(spec, errors);
     ports::on_host_network(spec, options, errors);
@@ -82,9 +85,11 @@ pub(crate) fn validate(spec: &Field<'_>, options: &Options<'_>, errors: &mut Fie
     gates(spec, errors);
     spread::validate(&spec.get("topologySpreadConstraints"), options, errors);
     windows::host_processes(spec, errors);
-    security::host_users(spec, errors);
+    security::host_users(spec, options, errors);
+    dns::hostname_override(spec, errors);
     names(spec, errors);
     systems::validate(spec, errors);
+    env::file_volumes(spec, errors);
 }
 
 fn policies(spec: &Field<'_>, errors: &mut FieldErrors) {
@@ -131,7 +136,6 @@ fn names(spec: &Field<'_>, errors: &mut FieldErrors) {
     deadline.in_range(1, i64::from(i32::MAX), errors);
     named(&spec.get("hostname"), NameRule::Label, errors);
     named(&spec.get("subdomain"), NameRule::Label, errors);
-    dns::hostname_override(spec, errors);
     scheduling::tolerations(&spec.get("tolerations"), errors);
     dns::aliases(&spec.get("hostAliases"), errors);
     named(&spec.get("priorityClassName"), NameRule::Subdomain, errors);

@@ -46,19 +46,14 @@ pub(super) fn volumes(container: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldEr
         if devices.paths.contains(path.text()) {
             errors.add(|| path.invalid("must not already exist as a path in volumeDevices"));
         }
-        parts(&mount, &list, volume.is_some_and(|volume| volume.get("image").is_some()), errors);
+        parts(&mount, &list, errors);
         propagation(&mount, &list, privileged, errors);
     }
 }
 
 /// A part of a volume, by a path that is given or made of variables.
-fn parts(mount: &Field<'_>, list: &Field<'_>, is_image: bool, errors: &mut FieldErrors) {
+fn parts(mount: &Field<'_>, list: &Field<'_>, errors: &mut FieldErrors) {
     let (path, expression) = (mount.get("subPath"), mount.get("subPathExpr"));
-    for part in [&path, &expression] {
-        if is_image && !part.text().is_empty() {
-            errors.add(|| part.invalid("not allowed in image volume sources"));
-        }
-    }
     if !path.text().is_empty() {
         descending_path(&list.get("subPath").with(path.value()), errors);
     }

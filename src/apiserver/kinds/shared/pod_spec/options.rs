@@ -9,6 +9,8 @@ pub(crate) struct Options<'o> {
     pub(crate) is_pod: bool,
     /// The name of the pod; empty for templates.
     pub(crate) pod_name: &'o str,
+    /// Whether the pod stands for one that a node runs of its own accord.
+    pub(crate) is_mirror: bool,
     /// Values in selectors of pods that no label can have.
     pub(super) odd_selector_values: bool,
     /// Values in required node selectors that no label can have.
@@ -19,6 +21,12 @@ pub(crate) struct Options<'o> {
     pub(super) any_token_path: bool,
     /// Kernel parameters of namespaces that the pod shares with its host.
     pub(super) host_sysctls: bool,
+    /// Users of its own in the network of the host.
+    pub(super) own_users_in_host_network: bool,
+    /// Raw devices of a pod with users of its own.
+    pub(super) devices_of_own_users: bool,
+    /// Init containers that start anew when they are resized.
+    pub(super) restarted_init_containers: bool,
 }
 
 impl Options<'_> {

@@ -119,9 +119,12 @@ pub(super) fn of_pod(spec: &Field<'_>, errors: &mut FieldErrors) {
     if !resources.is_set() {
         return;
     }
+    if spec.get("os").get("name").text() == "windows" {
+        return errors.add(|| resources.forbidden("may not be set for a windows pod"));
+    }
     let claims = resources.get("claims");
     if claims.is_set() {
-        errors.add(|| claims.forbidden("claims cannot be set for Resources at pod-level"));
+        errors.add(|| claims.forbidden("claims may not be set for Resources at pod-level"));
     }
     requirements(&resources.get("limits"), &resources.get("requests"), Owner::Pod, errors);
     if uses_only_huge_pages(&resources) {
@@ -132,16 +135,23 @@ pub(super) fn of_pod(spec: &Field<'_>, errors: &mut FieldErrors) {
 
 fn consistency(spec: &Field<'_>, resources: &Field<'_>, errors: &mut FieldErrors) {
     let requests = resources.get("requests");
-    for (name, sum) in asked_by_containers(spec) {
+    for (name, sum) in of_containers(spec, "requests") {
         let own = requests.key(name);
-        let zero = Quantity::of_integer(0);
-        let own_amount = Quantity::parse(own.text()).unwrap_or(zero);
+        let Ok(own_amount) = Quantity::parse(own.text()) else { continue };
         if sum.compare(&own_amount).is_gt() {
             let why = format!("must be greater than or equal to aggregate container requests of {sum}");
             errors.add(|| own.invalid_as(own_amount.to_string().as_str(), why));
         }
     }
     let limits = resources.get("limits");
+    for (name, sum) in of_containers(spec, "limits").into_iter().filter(|(name, _)| is_huge_page(name)) {
+        let own = limits.key(name);
+        let Ok(own_amount) = Quantity::parse(own.text()) else { continue };
+        if sum.compare(&own_amount).is_gt() {
+            let why = format!("must be greater than or equal to aggregate container limits of {sum}");
+            errors.add(|| own.invalid_as(own_amount.to_string().as_str(), why));
+        }
+    }
     for (at, container) in spec.get("containers").items().enumerate() {
         for (name, limit) in container.get("resources").get("limits").entries() {
             let (Ok(own), Ok(whole)) =
@@ -160,16 +170,16 @@ fn consistency(spec: &Field<'_>, resources: &Field<'_>, errors: &mut FieldErrors
 
 type Amounts<'o> = BTreeMap<&'o str, Quantity<'o>>;
 
-/// What the containers of a pod ask for together: containers and sidecars run at once, other init containers one by one
+/// What the containers of a pod ask for, or may have, together: containers and sidecars run at once, other init containers one by one
 /// beside the sidecars before them.
-fn asked_by_containers<'o>(spec: &Field<'o>) -> Amounts<'o> {
+pub(super) fn of_containers<'o>(spec: &Field<'o>, side: &'static str) -> Amounts<'o> {
     let mut sum = Amounts::new();
     for container in spec.get("containers").items() {
-        add(&mut sum, &asked(&container));
+        add(&mut sum, &amounts(&container, side));
     }
     let (mut sidecars, mut most) = (Amounts::new(), Amounts::new());
     for container in spec.get("initContainers").items() {
-        let mut own = asked(&container);
+        let mut own = amounts(&container, side);
         if container.get("restartPolicy").text() == "Always" {
             add(&mut sum, &own);
             add(&mut sidecars, &own);
@@ -183,9 +193,9 @@ fn asked_by_containers<'o>(spec: &Field<'o>) -> Amounts<'o> {
     sum
 }
 
-fn asked<'o>(container: &Field<'o>) -> Amounts<'o> {
-    let requests = container.get("resources").get("requests").map();
-    let amounts = requests.into_iter().flatten();
+fn amounts<'o>(container: &Field<'o>, side: &'static str) -> Amounts<'o> {
+    let amounts = container.get("resources").get(side).map();
+    let amounts = amounts.into_iter().flatten();
     amounts
         .filter_map(|(name, amount)| Some((name.as_str(), Quantity::parse(amount.as_str()?).ok()?)))
         .collect()

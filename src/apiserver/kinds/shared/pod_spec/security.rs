@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use admit_apimachinery::findings::FieldErrors;
 
-use super::{Options, Pod, descending_path, known_if_set, windows};
+use super::{Options, Pod, all_containers, descending_path, known_if_set, windows};
 use crate::kinds::field::Field;
 use crate::kinds::shared::internal;
 
@@ -185,13 +185,25 @@ fn escalation(context: &Field<'_>, errors: &mut FieldErrors) {
 }
 
 /// A pod with users of its own has processes and communication of its own, too.
-pub(super) fn host_users(spec: &Field<'_>, errors: &mut FieldErrors) {
-    if spec.get("hostUsers").value() != false {
+pub(super) fn host_users(spec: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
+    if !has_own_users(spec) {
         return;
     }
+    const OWN_USERS: &str = "when `hostUsers` is false";
     for (field, told_as) in [("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")] {
-        if spec.get(field).flag() {
-            errors.add(|| spec.get(told_as).forbidden("when `pod.Spec.HostUsers` is false"));
+        if spec.get(field).flag() && (field != "hostNetwork" || !options.own_users_in_host_network) {
+            errors.add(|| spec.get(told_as).forbidden(OWN_USERS));
         }
     }
+    if !options.devices_of_own_users {
+        let devices = all_containers(spec).map(|container| container.get("volumeDevices"));
+        for devices in devices.filter(|devices| !devices.is_empty()) {
+            errors.add(|| devices.forbidden(OWN_USERS));
+        }
+    }
+}
+
+/// Whether users of the pod are not those of its host.
+pub(super) fn has_own_users(spec: &Field<'_>) -> bool {
+    spec.get("hostUsers").value() == false
 }

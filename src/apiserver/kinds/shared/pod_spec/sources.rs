@@ -6,7 +6,7 @@ use admit_apimachinery::names::NameRule;
 use admit_apimachinery::quantity::Quantity;
 
 use super::files::{key_to_path, mode};
-use super::{Options, descending_path, known_if_set, projected, source_kinds};
+use super::{Options, descending_path, known, projected, source_kinds};
 use crate::kinds::field::Field;
 
 /// A kind of source, in the order in which Kubernetes looks at them.
@@ -176,9 +176,12 @@ fn ephemeral(source: &Field<'_>, _: &Options<'_>, errors: &mut FieldErrors) {
     source_kinds::claim_template(&template, errors);
 }
 
-fn image(source: &Field<'_>, _: &Options<'_>, errors: &mut FieldErrors) {
-    source_kinds::required(source, &["reference"], errors);
-    known_if_set(&source.get("pullPolicy"), &["Always", "IfNotPresent", "Never"], errors);
+fn image(source: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
+    // Whoever makes pods of a template may fill it in.
+    if options.is_pod {
+        source_kinds::required(source, &["reference"], errors);
+    }
+    known(&source.get("pullPolicy"), &["Always", "IfNotPresent", "Never"], errors);
 }
 
 /// The name of the claim that is made for an ephemeral volume.

@@ -31,7 +31,7 @@ pub(super) fn validate(spec: &Field<'_>, errors: &mut FieldErrors) {
     let name = system.get("name");
     match name.text() {
         _ if !system.is_set() => {}
-        "" => errors.add(|| name.required("cannot be empty")),
+        "" => errors.add(|| name.required("")),
         "linux" => linux(spec, errors),
         "windows" => windows(spec, errors),
         _ => errors.add(|| system.with(name.value()).not_supported(&["linux", "windows"])),
@@ -48,10 +48,6 @@ fn linux(spec: &Field<'_>, errors: &mut FieldErrors) {
 }
 
 fn windows(spec: &Field<'_>, errors: &mut FieldErrors) {
-    let resources = spec.get("resources");
-    if resources.is_set() {
-        errors.add(|| resources.forbidden("may not be set for a windows pod"));
-    }
     let context = spec.get("securityContext");
     let mut refuse = |field: Field<'_>| {
         // An empty list is as good as none.

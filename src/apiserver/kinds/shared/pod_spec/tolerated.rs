@@ -4,10 +4,11 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
 use serde_json::Value;
 
-use super::Options;
-use super::{projected, security};
+use super::security::has_own_users;
+use super::{Options, all_containers, annotations, container, containers, projected, security};
 use crate::kinds::field::Field;
 use crate::kinds::shared::label_selector::{self, LabelValues};
+use crate::object;
 
 impl<'o> Options<'o> {
     /// Of a template, which replaces one with the specification `old` if there is one.
@@ -16,8 +17,9 @@ impl<'o> Options<'o> {
     }
 
     /// Of a pod, which replaces one with the specification `old` if there is one.
-    pub(crate) fn pod(pod_name: &'o str, old: Option<&Value>) -> Self {
-        Self { is_pod: true, pod_name, ..Self::template(old) }
+    pub(crate) fn pod(pod: &'o Value, old: Option<&Value>) -> Self {
+        let (pod_name, is_mirror) = (object::name(pod), annotations::is_mirror(pod));
+        Self { is_pod: true, pod_name, is_mirror, ..Self::template(old) }
     }
 }
 
@@ -50,6 +52,13 @@ fn tolerated<'o>(old: &Value) -> Options<'o> {
         any_token_path: projected::has_odd_token_path(&spec),
         host_sysctls: shares("hostNetwork", security::is_of_network)
             || shares("hostIPC", security::is_of_ipc),
+        own_users_in_host_network: has_own_users(&spec) && spec.get("hostNetwork").flag(),
+        devices_of_own_users: has_own_users(&spec)
+            && all_containers(&spec).any(|container| !container.get("volumeDevices").is_empty()),
+        restarted_init_containers: spec.get("initContainers").items().any(|container| {
+            !containers::is_sidecar(&container)
+                && container::restarts_when_resized(&container).next().is_some()
+        }),
         ..Options::default()
     }
 }
