@@ -21,8 +21,7 @@ pub(crate) use review::Review;
 
 use std::sync::Arc;
 
-use admit_policy::rbac::AccessRules;
-use admit_policy::{Reinvocation, Schemas};
+use admit_policy::{Access, AccessAttributes, Reinvocation, Schemas, UserInfo};
 use serde_json::Value;
 
 use crate::conversion::Webhook;
@@ -46,8 +45,8 @@ pub(crate) trait Cluster: Objects {
     /// The webhook that converts objects of this resource between its versions, where one does.
     fn converter(&self, info: &ResourceInfo) -> Option<Arc<Webhook>>;
 
-    /// The roles and bindings, for policies that ask who may do what.
-    fn access_rules(&self) -> Arc<AccessRules>;
+    /// Whether a user may do it, and why: for policies and plugins that ask.
+    fn access(&self, user: &UserInfo, attributes: &AccessAttributes) -> Access;
 
     /// What is known of the kinds whose objects policies change.
     fn schemas(&self) -> &dyn Schemas;

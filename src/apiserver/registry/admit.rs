@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use admit_policy::rbac::AccessRules;
-use admit_policy::{GroupVersionKind, Schemas, Unmade};
+use admit_policy::{Access, AccessAttributes, GroupVersionKind, Schemas, Unmade, UserInfo};
 use serde_json::Value;
 
 use super::Registry;
@@ -18,8 +17,8 @@ impl Cluster for Registry {
         self.served().custom_version(info)?.converter.clone()
     }
 
-    fn access_rules(&self) -> Arc<AccessRules> {
-        self.authorization.rules(self)
+    fn access(&self, user: &UserInfo, attributes: &AccessAttributes) -> Access {
+        self.authorization.access(self, user, attributes)
     }
 
     fn schemas(&self) -> &dyn Schemas {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::pods;
 use crate::admission::Cluster;
 use crate::admission::review::{Operation, Review};
+use crate::kinds::shared::pod_uses;
 use crate::object;
 use crate::status::Refusal;
 use crate::store::{Kept, Key};
@@ -112,6 +112,6 @@ impl<'r> Request<'r> {
 
     /// Whether the pod is the image of one that a kubelet runs by itself.
     pub(super) fn is_mirror_pod(&self) -> bool {
-        pods::is_mirror(self.object())
+        pod_uses::is_mirror(self.object())
     }
 }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use admit_policy::rbac::AccessRules;
-use admit_policy::{GroupVersionKind, Schemas, Unmade};
+use admit_policy::{Access, AccessAttributes, GroupVersionKind, Schemas, Unmade, UserInfo};
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
@@ -37,8 +36,8 @@ impl Cluster for Stored {
         None
     }
 
-    fn access_rules(&self) -> Arc<AccessRules> {
-        Authorization::default().rules(self)
+    fn access(&self, user: &UserInfo, attributes: &AccessAttributes) -> Access {
+        Authorization::default().access(self, user, attributes)
     }
 
     fn schemas(&self) -> &dyn Schemas {

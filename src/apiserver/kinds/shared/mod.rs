@@ -15,6 +15,7 @@ pub(crate) mod node_selector;
 pub(crate) mod pem;
 pub(crate) mod pod_spec;
 pub(crate) mod pod_template;
+pub(crate) mod pod_uses;
 pub(crate) mod reference;
 pub(crate) mod replicas;
 pub(crate) mod resource_names;

@@ -59,7 +59,11 @@ const FLAGS: &[Flag] = &[
         value: "FILE",
         help: "Which requests are in the audit log, and how much of them; without one, none is",
     },
-    Flag { name: "authorization-mode", value: "MODES", help: "RBAC or AlwaysAllow [default: AlwaysAllow]" },
+    Flag {
+        name: "authorization-mode",
+        value: "MODES",
+        help: "Node, RBAC or AlwaysAllow, with commas between [default: AlwaysAllow]",
+    },
     Flag { name: "bind-address", value: "IP", help: "Address to listen on [default: 0.0.0.0]" },
     Flag {
         name: "cert-dir",
@@ -175,7 +179,7 @@ const NOT_BUILT: &[NotBuilt] = &[
     },
     NotBuilt {
         names: &["authorization-"],
-        instead: "who may do what is said by RBAC or AlwaysAllow (--authorization-mode)",
+        instead: "who may do what is said by Node, RBAC or AlwaysAllow (--authorization-mode)",
     },
     NotBuilt {
         names: &["admission-control-config-file", "admission-control"],
