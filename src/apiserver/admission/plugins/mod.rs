@@ -22,6 +22,7 @@ mod external_ips;
 mod limit_ranger;
 mod namespace_lifecycle;
 mod node_features;
+mod node_restriction;
 mod node_selector;
 mod owner_references;
 mod pod_resize;
@@ -69,6 +70,7 @@ pub(super) const CHAIN: &[Plugin] = &[
     anti_affinity::PLUGIN,
     limit_ranger::PLUGIN,
     service_account::PLUGIN,
+    node_restriction::PLUGIN,
     taint_nodes::PLUGIN,
     always_pull_images::PLUGIN,
     pod_security::PLUGIN,
@@ -94,7 +96,7 @@ pub(super) const CHAIN: &[Plugin] = &[
 ];
 
 /// Those that run only where they are enabled.
-pub(super) const OFF_BY_DEFAULT: [&str; 9] = [
+pub(super) const OFF_BY_DEFAULT: [&str; 10] = [
     always::ADMIT.name,
     always::DENY.name,
     always_pull_images::PLUGIN.name,
@@ -102,6 +104,7 @@ pub(super) const OFF_BY_DEFAULT: [&str; 9] = [
     extended_tolerations::PLUGIN.name,
     external_ips::PLUGIN.name,
     namespace_lifecycle::EXISTS.name,
+    node_restriction::PLUGIN.name,
     node_selector::PLUGIN.name,
     owner_references::PLUGIN.name,
 ];

@@ -23,7 +23,6 @@ const NOT_BUILT: &[&str] = &[
     "EventRateLimit",
     "ImagePolicyWebhook",
     "NamespaceAutoProvision",
-    "NodeRestriction",
     "PodTolerationRestriction",
     "JobValidation",
     "PodGroupProtection",
@@ -181,12 +180,12 @@ mod tests {
         );
         assert!(
             unknown.contains(
-                "NamespaceLifecycle, NodeDeclaredFeatureValidator, OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, "
+                "NamespaceLifecycle, NodeDeclaredFeatureValidator, NodeRestriction, OwnerReferencesPermissionEnforcement, "
             ),
             "{unknown}"
         );
-        let missing = told(&["NodeRestriction"], &[]);
-        let says = "enable-admission-plugins plugin \"NodeRestriction\" is not part of this server; ";
+        let missing = told(&["PodGroupProtection"], &[]);
+        let says = "enable-admission-plugins plugin \"PodGroupProtection\" is not part of this server; ";
         assert!(missing.starts_with(says), "{missing}");
         assert_eq!(
             told(&["Priority"], &["Priority"]),
