@@ -2,15 +2,18 @@
 //! fresh server, with what is to be seen in their answers. The facts were read off kube-apiserver v1.36.2, those of
 //! `nodes.json` and `off_by_default.json` from the tables of tests of its plugins.
 //!
-//! A sequence may name `plugins` that are on beside the usual ones, the `without` that is off, and `modes` of authorization.
+//! A sequence may name `plugins` that are on beside the usual ones, the `without` that is off, an AdmissionConfiguration of
+//! `settings`, and `modes` of authorization.
 //! A step is `{"do": "METHOD /path", "type": content type, "body": …, "status": code}` with any of `has` (JSON pointer →
 //! value), `lacks` (JSON pointers), `says` (a part of the message), `warns` (parts of the warnings, one for each) and
 //! `bodyText` in place of `body`. `as` names the user, by default the administrator; one of `system:node:` is a node. What
 //! `keep` names (name → JSON pointer into the answer) stands for `{{name}}` in the steps that follow.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
 
-use admit_apiserver::{AdmissionPlugins, AuthorizationMode, Identity, Server};
+use admit_apiserver::{AdmissionConfiguration, AdmissionPlugins, AuthorizationMode, Identity, Server};
 use axum::body::Body;
 use http::Request;
 use serde_json::Value;
@@ -71,9 +74,20 @@ fn filled(step: &Value, kept: &BTreeMap<String, String>) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
+/// Settings that name no other file.
+pub fn configuration(text: &str) -> AdmissionConfiguration {
+    let none = |_: &Path| Err(io::ErrorKind::NotFound.into());
+    AdmissionConfiguration::read(text, Path::new(""), none).unwrap()
+}
+
 async fn server_for(sequence: &Value) -> Server {
     let names = |key: &str| sequence[key].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let plugins = AdmissionPlugins::new(names("plugins"), sequence["without"].as_str()).unwrap();
+    let settings = match sequence.get("settings") {
+        Some(settings) => configuration(&settings.to_string()),
+        None => AdmissionConfiguration::default(),
+    };
+    let plugins =
+        AdmissionPlugins::configured(names("plugins"), sequence["without"].as_str(), &settings).unwrap();
     let modes = names("modes").map(|mode| match mode {
         "Node" => AuthorizationMode::Node,
         "RBAC" => AuthorizationMode::Rbac,
@@ -107,6 +121,7 @@ async fn single_rules_are_those_of_the_reference() {
         include_str!("answers.json"),
         include_str!("endpoints.json"),
         include_str!("nodes.json"),
+        include_str!("off_by_default.json"),
         include_str!("plugins.json"),
         include_str!("writes.json"),
     ];

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use admit_policy::{Access, AccessAttributes, GroupVersionKind, Schemas, Unmade, UserInfo};
-use serde_json::Value;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
 
 use super::Registry;
 use crate::admission::{Cluster, Mutated, Review};
 use crate::call::{Call, WriteOptions};
 use crate::conversion::Webhook;
+use crate::object;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 
@@ -19,6 +21,17 @@ impl Cluster for Registry {
 
     fn access(&self, user: &UserInfo, attributes: &AccessAttributes) -> Access {
         self.authorization.access(self, user, attributes)
+    }
+
+    fn make_namespace<'r>(&'r self, name: &'r str) -> BoxFuture<'r, Result<(), Refusal>> {
+        Box::pin(async move {
+            let served = self.served();
+            let Some(info) = served.table.find("", "v1", "namespaces") else { return Ok(()) };
+            let mut namespace = json!({"apiVersion": "v1", "kind": "Namespace"});
+            object::set_meta(&mut namespace, "name", Some(name.into()));
+            let call = self.own_call(info, "");
+            self.create(&call, namespace, &WriteOptions::own()).await.map(drop)
+        })
     }
 
     fn schemas(&self) -> &dyn Schemas {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::live::Live;
 use crate::admission::Cluster;
 use crate::admission::review::{Operation, Review};
 use crate::kinds::shared::pod_uses;
@@ -16,12 +17,17 @@ use crate::store::{Kept, Key};
 pub(in crate::admission) struct Request<'r> {
     pub(super) cluster: &'r dyn Cluster,
     pub(super) review: &'r Review<'r>,
+    pub(super) live: &'r Live,
     object: Option<Cow<'r, Value>>,
 }
 
 impl<'r> Request<'r> {
-    pub(in crate::admission) fn new(cluster: &'r dyn Cluster, review: &'r Review<'r>) -> Self {
-        Self { cluster, review, object: review.object.map(Cow::Borrowed) }
+    pub(in crate::admission) fn new(
+        cluster: &'r dyn Cluster,
+        review: &'r Review<'r>,
+        live: &'r Live,
+    ) -> Self {
+        Self { cluster, review, live, object: review.object.map(Cow::Borrowed) }
     }
 
     /// The object, if a plugin changed it.

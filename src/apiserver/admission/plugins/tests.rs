@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use admit_policy::{Access, AccessAttributes, GroupVersionKind, Schemas, Unmade, UserInfo};
 use futures::executor::block_on;
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::{Plugin, Request};
+use super::{Live, Plugin, Request};
 use crate::admission::Cluster;
 use crate::admission::review::Review;
 use crate::authorization::Authorization;
@@ -38,6 +39,10 @@ impl Cluster for Stored {
 
     fn access(&self, user: &UserInfo, attributes: &AccessAttributes) -> Access {
         Authorization::default().access(self, user, attributes)
+    }
+
+    fn make_namespace<'r>(&'r self, _: &'r str) -> BoxFuture<'r, Result<(), Refusal>> {
+        Box::pin(async { Err(Refusal::internal("nobody makes namespaces here")) })
     }
 
     fn schemas(&self) -> &dyn Schemas {
@@ -142,7 +147,8 @@ impl<'a> Asked<'a> {
             None => Review::create(&call, name, self.object, false, json!({})),
             Some(old) => Review::update(&call, name, (self.object, old), false, json!({})),
         };
-        let mut request = Request::new(&cluster, &review);
+        let live = Live::default();
+        let mut request = Request::new(&cluster, &review, &live);
         if let Some(mutate) = plugin.mutate {
             mutate(&mut request)?;
         }

@@ -19,6 +19,7 @@ use super::handover::{self, Handover};
 use super::serving_pair::ServingPair;
 use super::{keys, users};
 use crate::cli::Exit;
+use crate::cli::admission_configuration;
 use crate::cli::process::{self, Fault, GRACE, Threads};
 use crate::telemetry::LogFormat;
 
@@ -170,9 +171,10 @@ fn etcd(given: &Given) -> Result<SocketAddr, Fault> {
 
 /// What the server decides by.
 fn decided(given: &Given, program: &Path) -> Result<ServerBuilder, Fault> {
-    let plugins = AdmissionPlugins::new(
+    let plugins = AdmissionPlugins::configured(
         given.list("enable-admission-plugins"),
         given.list("disable-admission-plugins"),
+        &admission_configuration::read(given.path("admission-control-config-file").as_deref())?,
     );
     let plugins = plugins.map_err(|error| Fault::usage(format!("--{error}")))?;
     let chosen = assets::chosen_controllers(program);

@@ -13,6 +13,11 @@ pub(super) const PROGRAM: Program = Program {
 
 const FLAGS: &[Flag] = &[
     Flag {
+        name: "admission-control-config-file",
+        value: "FILE",
+        help: "What admission plugins are set to: an AdmissionConfiguration",
+    },
+    Flag {
         name: "advertise-address",
         value: "IP",
         help: "Address of the endpoint of Service default/kubernetes [default: the bind address, or this machine's]",
@@ -182,8 +187,8 @@ const NOT_BUILT: &[NotBuilt] = &[
         instead: "who may do what is said by Node, RBAC or AlwaysAllow (--authorization-mode)",
     },
     NotBuilt {
-        names: &["admission-control-config-file", "admission-control"],
-        instead: "plugins run with their defaults; choose among them with --enable- and --disable-admission-plugins",
+        names: &["admission-control"],
+        instead: "choose among plugins with --enable- and --disable-admission-plugins",
     },
     NotBuilt {
         names: &[

@@ -1,0 +1,21 @@
+//! What plugins remember from one request to the next, in this process alone.
+
+mod buckets;
+
+use self::buckets::Buckets;
+use super::settings::{LimitKind, Settings};
+
+/// The settings of the plugins of a server, and what they remember.
+#[derive(Debug, Default)]
+pub(in crate::admission) struct Live {
+    pub(super) settings: Settings,
+    /// By the limit of events that they keep.
+    pub(super) events: Vec<(LimitKind, Buckets)>,
+}
+
+impl Live {
+    pub(in crate::admission) fn new(settings: Settings) -> Self {
+        let events = settings.event_limits.iter().map(|limit| (limit.kind, Buckets::of(*limit))).collect();
+        Self { settings, events }
+    }
+}
