@@ -21,6 +21,7 @@ mod default_toleration_seconds;
 mod event_rate_limit;
 mod extended_tolerations;
 mod external_ips;
+mod image_policy;
 mod limit_ranger;
 mod live;
 mod namespace_lifecycle;
@@ -82,13 +83,15 @@ pub(super) enum Link {
     Now(Plugin),
     /// Among those that change the object.
     Mutating(Waiting),
+    /// Among those that look at it.
+    Validating(Waiting),
 }
 
 impl Link {
     pub(super) const fn name(&self) -> &'static str {
         match self {
             Self::Now(plugin) => plugin.name,
-            Self::Mutating(waiting) => waiting.name,
+            Self::Mutating(waiting) | Self::Validating(waiting) => waiting.name,
         }
     }
 }
@@ -105,6 +108,7 @@ pub(super) const CHAIN: &[Link] = &[
     Link::Now(node_restriction::PLUGIN),
     Link::Now(taint_nodes::PLUGIN),
     Link::Now(always_pull_images::PLUGIN),
+    Link::Validating(image_policy::PLUGIN),
     Link::Now(pod_security::PLUGIN),
     Link::Now(node_selector::PLUGIN),
     Link::Now(priority::PLUGIN),
@@ -130,7 +134,7 @@ pub(super) const CHAIN: &[Link] = &[
 ];
 
 /// Those that run only where they are enabled.
-pub(super) const OFF_BY_DEFAULT: [&str; 13] = [
+pub(super) const OFF_BY_DEFAULT: [&str; 14] = [
     always::ADMIT.name,
     always::DENY.name,
     always_pull_images::PLUGIN.name,
@@ -139,6 +143,7 @@ pub(super) const OFF_BY_DEFAULT: [&str; 13] = [
     event_rate_limit::PLUGIN.name,
     extended_tolerations::PLUGIN.name,
     external_ips::PLUGIN.name,
+    image_policy::PLUGIN.name,
     namespace_lifecycle::EXISTS.name,
     node_restriction::PLUGIN.name,
     node_selector::PLUGIN.name,

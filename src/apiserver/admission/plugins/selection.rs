@@ -19,8 +19,7 @@ pub(in crate::admission) const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionW
 
 /// Names that kube-apiserver knows and this server does not run: it can only leave them off. The last three are on in a cluster,
 /// and do nothing there unless features are turned on that are off by default in 1.36.
-const NOT_BUILT: &[&str] =
-    &["ImagePolicyWebhook", "JobValidation", "PodGroupProtection", "PodGroupWorkloadExists"];
+const NOT_BUILT: &[&str] = &["JobValidation", "PodGroupProtection", "PodGroupWorkloadExists"];
 
 /// The admission plugins that a server runs: those that are on by default in kube-apiserver, unless they are disabled, and those that are
 /// enabled.
@@ -124,6 +123,7 @@ impl AdmissionPlugins {
             match link {
                 Link::Now(plugin) => plugin.mutate.map_or(Ok(()), |mutate| mutate(request))?,
                 Link::Mutating(waiting) => (waiting.ask)(request).await?,
+                Link::Validating(_) => {}
             }
         }
         Ok(())
@@ -135,6 +135,7 @@ impl AdmissionPlugins {
             match link {
                 Link::Now(plugin) => plugin.validate.map_or(Ok(()), |validate| validate(request))?,
                 Link::Mutating(_) => {}
+                Link::Validating(waiting) => (waiting.ask)(request).await?,
             }
         }
         Ok(())

@@ -1,75 +1,43 @@
 //! Buckets of tokens, one for each of those that have a limit of their own. So many of them are kept; who was not seen for the
 //! longest time goes first, and begins with a full bucket when it comes back.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
 
 use super::super::settings::Limit;
+use super::recent::Recent;
 use crate::digest;
 
 #[derive(Debug)]
 pub(in crate::admission::plugins) struct Buckets {
     limit: Limit,
-    known: Mutex<Known>,
-}
-
-/// Names are kept as their digests: those of sources are as long as senders like.
-#[derive(Debug, Default)]
-struct Known {
-    buckets: HashMap<String, Bucket>,
-    /// Names by when they were seen last.
-    seen: BTreeMap<u64, String>,
-    turn: u64,
+    known: Mutex<Recent<Bucket>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     tokens: f64,
     filled: Instant,
-    turn: u64,
 }
 
 impl Buckets {
     pub(super) fn of(limit: Limit) -> Self {
-        Self { limit, known: Mutex::default() }
+        Self { limit, known: Mutex::new(Recent::of(limit.cached)) }
     }
 
     /// Whether there is a token for `name`, which is taken then.
     pub(in crate::admission::plugins) fn take(&self, name: &str, now: Instant) -> bool {
+        let name = digest::sha256_hex(name.as_bytes());
+        let full = f64::from(self.limit.burst);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let bucket = known.find(&digest::sha256_hex(name.as_bytes()), &self.limit, now);
+        let bucket = known.get(&name).copied().unwrap_or(Bucket { tokens: full, filled: now });
         let waited = now.saturating_duration_since(bucket.filled).as_secs_f64();
-        let refilled = waited.mul_add(f64::from(self.limit.per_second), bucket.tokens);
-        let tokens = refilled.min(f64::from(self.limit.burst));
-        if tokens < 1.0 {
-            return false;
-        }
-        bucket.tokens = tokens - 1.0;
-        bucket.filled = now;
-        true
-    }
-}
-
-impl Known {
-    fn find(&mut self, name: &str, limit: &Limit, now: Instant) -> &mut Bucket {
-        self.turn = self.turn.saturating_add(1);
-        let turn = self.turn;
-        match self.buckets.get(name) {
-            Some(bucket) => drop(self.seen.remove(&bucket.turn)),
-            None if self.buckets.len() >= limit.cached => {
-                if let Some((_, oldest)) = self.seen.pop_first() {
-                    self.buckets.remove(&oldest);
-                }
-            }
-            None => {}
-        }
-        self.seen.insert(turn, name.to_owned());
-        let full = Bucket { tokens: f64::from(limit.burst), filled: now, turn };
-        let bucket = self.buckets.entry(name.to_owned()).or_insert(full);
-        bucket.turn = turn;
-        bucket
+        let tokens = waited.mul_add(f64::from(self.limit.per_second), bucket.tokens).min(full);
+        let taken = tokens >= 1.0;
+        let left = if taken { Bucket { tokens: tokens - 1.0, filled: now } } else { bucket };
+        known.insert(&name, left);
+        taken
     }
 }
 
@@ -101,7 +69,6 @@ mod tests {
         assert_eq!(["a", "b", "a", "b"].map(taken), [true, true, false, false]);
         // `c` takes the place of `a`, which was seen before `b`.
         assert_eq!(["c", "b", "a"].map(taken), [true, false, true]);
-        let known = buckets.known.lock().unwrap();
-        assert_eq!((known.buckets.len(), known.seen.len()), (2, 2));
+        assert_eq!(buckets.known.lock().unwrap().len(), 2);
     }
 }

@@ -4,6 +4,11 @@
 //! | file | holds the settings of |
 //! |---|---|
 //! | `event_limits` | `EventRateLimit` |
+//! | `images` | `ImagePolicyWebhook` |
+//! | `kubeconfig` | no plugin: a backend and how it is reached |
+//! | `node_selectors` | `PodNodeSelector` |
+//! | `pod_policy` | no plugin: the standards of `PodSecurity` |
+//! | `pod_security` | `PodSecurity` |
 //! | `tolerations` | `PodTolerationRestriction` |
 //! | `sections` | no plugin: the file itself, and how a section is read |
 //!
@@ -13,13 +18,22 @@
 //! Read from staging/src/k8s.io/apiserver/pkg/admission/config.go of Kubernetes 1.36, and from the files of the plugins.
 
 mod event_limits;
+mod images;
+mod kubeconfig;
+mod node_selectors;
+mod pod_policy;
+mod pod_security;
 mod sections;
 mod tolerations;
 
 pub(super) use self::event_limits::{Limit, LimitKind};
+pub(super) use self::images::ImagePolicy;
+pub(super) use self::pod_policy::{Level, LevelVersion, Policy, Version};
+pub(super) use self::pod_security::PodSecurity;
 pub(super) use self::tolerations::Toleration;
 
 use self::event_limits::EventLimits;
+use self::node_selectors::NodeSelectors;
 pub use self::sections::{AdmissionConfiguration, SettingsError};
 use self::tolerations::Tolerations;
 
@@ -28,6 +42,9 @@ use self::tolerations::Tolerations;
 pub(in crate::admission) struct Settings {
     pub(super) tolerations: Tolerations,
     pub(super) event_limits: Vec<Limit>,
+    pub(super) images: Option<ImagePolicy>,
+    pub(super) node_selectors: NodeSelectors,
+    pub(super) pod_security: PodSecurity,
 }
 
 /// Plugins with nothing to set them by here, whose sections say something upstream.
@@ -58,6 +75,14 @@ impl Settings {
             }
         }
         let mut settings = Self::default();
+        let plugin = "PodNodeSelector";
+        if let Some(section) = section(plugin)? {
+            settings.node_selectors = NodeSelectors::read(section).map_err(|error| (plugin, error))?;
+        }
+        let plugin = "PodSecurity";
+        if let Some(section) = section(plugin)? {
+            settings.pod_security = PodSecurity::read(section).map_err(|error| (plugin, error))?;
+        }
         let plugin = "PodTolerationRestriction";
         if let Some(section) = section(plugin)? {
             settings.tolerations = Tolerations::read(section).map_err(|error| (plugin, error))?;
@@ -66,6 +91,11 @@ impl Settings {
         if runs(plugin) {
             let section = section(plugin)?.unwrap_or_default();
             settings.event_limits = EventLimits::read(section).map_err(|error| (plugin, error))?;
+        }
+        let plugin = "ImagePolicyWebhook";
+        if runs(plugin) {
+            let images = ImagePolicy::read(section(plugin)?, configuration);
+            settings.images = Some(images.map_err(|error| (plugin, error))?);
         }
         Ok(settings)
     }

@@ -106,6 +106,9 @@ impl AdmissionConfiguration {
         files: impl Fn(&Path) -> io::Result<String> + Send + Sync + 'static,
     ) -> Result<Self, SettingsError> {
         let document = parsed(text)?;
+        if let Some(sections) = unversioned(&document) {
+            return Ok(Self { sections, files: Some(Arc::new(files)) });
+        }
         of_kind(
             &document,
             "AdmissionConfiguration",
@@ -144,6 +147,14 @@ impl AdmissionConfiguration {
         let files = self.files.as_ref().ok_or_else(|| failed("there are no files here".to_owned()))?;
         files(path).map_err(|error| failed(error.to_string()))
     }
+}
+
+/// Files are as old as the sections of these two plugins, which have no kind: they are sections of both.
+fn unversioned(document: &Value) -> Option<BTreeMap<String, Section>> {
+    let has = |field: &str| document.get(field).is_some();
+    let is_old = !has("kind") && (has("imagePolicy") || has("podNodeSelectorPluginConfig"));
+    let section = |plugin: &str| (plugin.to_owned(), Section::Here(document.clone()));
+    is_old.then(|| ["ImagePolicyWebhook", "PodNodeSelector"].map(section).into())
 }
 
 pub(super) fn parsed(text: &str) -> Result<Value, SettingsError> {
