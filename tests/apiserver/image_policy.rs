@@ -174,11 +174,11 @@ fn settings_that_cannot_be_are_told() {
             "the machine's own authorities are not trusted here",
         ),
         (
-            told(none.clone(), https, trust.clone(), json!({"exec": {}})),
+            told(none.clone(), https, trust, json!({"exec": {}})),
             "exec in `/k/config` is not built; leave it out",
         ),
         (
-            told(none.clone(), https, json!({"insecure-skip-tls-verify": true}), none.clone()),
+            told(none.clone(), https, json!({"insecure-skip-tls-verify": true}), none),
             "insecure-skip-tls-verify in `/k/config` is not built; leave it out",
         ),
     ] {

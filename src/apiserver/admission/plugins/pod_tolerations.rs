@@ -40,7 +40,7 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     }
     if !more.is_empty() {
         let own = own(request.object());
-        let merged = merged([own.clone(), more].concat());
+        let merged = merged(&[own.clone(), more].concat());
         if merged != own {
             let spec = object::member_mut(object::map_of(request.object_mut()), "spec");
             spec.insert("tolerations".to_owned(), json!(merged));
@@ -103,7 +103,7 @@ fn is_best_effort(pod: &Value) -> bool {
 const EXISTS: &str = "Exists";
 
 /// Without those that others cover; of two that are equal the first one stays.
-fn merged(all: Vec<Toleration>) -> Vec<Toleration> {
+fn merged(all: &[Toleration]) -> Vec<Toleration> {
     let mut merged: Vec<Toleration> = Vec::new();
     for (at, one) in all.iter().enumerate() {
         let later = all.iter().skip(at.saturating_add(1));
@@ -211,7 +211,8 @@ mod tests {
             ("foo-noexec-0 foo-noexec-10", "foo-noexec-10"),
             ("foo all", "all"),
         ] {
-            let merged = merged(given.split(' ').map(named).collect());
+            let all: Vec<Toleration> = given.split(' ').map(named).collect();
+            let merged = merged(&all);
             assert_eq!(merged, expected.split(' ').map(named).collect::<Vec<_>>(), "{given}");
         }
     }

@@ -9,7 +9,7 @@
 //! Upstream keeps edges between vertices. Here an object knows how many pods of which node use it, so that a question costs
 //! no walk through all pods that share a secret.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use admit_apimachinery::pointer::text;
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub(super) const SLICES: &str = "resourceslices";
 pub(super) const SOURCES: [&str; 4] = [PODS, VOLUMES, ATTACHMENTS, SLICES];
 
 /// What is asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Vertex {
     Account,
     Attachment,
@@ -59,7 +59,7 @@ struct Pod {
     node: String,
     uid: String,
     made: [Value; 2],
-    uses: HashSet<(Vertex, String)>,
+    uses: BTreeSet<(Vertex, String)>,
 }
 
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl Graph {
             return;
         }
         self.remove_pod(&at);
-        let uses = if pod_uses::is_mirror(object) { HashSet::new() } else { uses(object) };
+        let uses = if pod_uses::is_mirror(object) { BTreeSet::new() } else { uses(object) };
         for (vertex, name) in &uses {
             let key = (*vertex, place(&at.0, name));
             let count = self.users.entry(key).or_default().entry(node.to_owned()).or_default();
@@ -190,10 +190,10 @@ impl Graph {
 }
 
 /// What a pod gives its node to read.
-fn uses(pod: &Value) -> HashSet<(Vertex, String)> {
+fn uses(pod: &Value) -> BTreeSet<(Vertex, String)> {
     let account = text(pod, "/spec/serviceAccountName");
     let of = |vertex: Vertex, name: &str| (vertex, name.to_owned());
-    let mut uses: HashSet<(Vertex, String)> =
+    let mut uses: BTreeSet<(Vertex, String)> =
         pod_uses::claims(pod).map(|name| (Vertex::Claim, name)).collect();
     uses.extend(pod_uses::secrets(pod).map(|name| of(Vertex::Secret, name)));
     uses.extend(pod_uses::config_maps(pod).map(|name| of(Vertex::ConfigMap, name)));

@@ -61,12 +61,12 @@ struct Given {
 impl EventLimits {
     /// # Errors
     /// For another document, and for limits that are none.
-    pub(super) fn read(section: Value) -> Result<Vec<Limit>, SettingsError> {
+    pub(super) fn read(section: &Value) -> Result<Vec<Limit>, SettingsError> {
         if !section.is_null() {
-            of_kind(&section, "Configuration", &["eventratelimit.admission.k8s.io/v1alpha1"])?;
+            of_kind(section, "Configuration", &["eventratelimit.admission.k8s.io/v1alpha1"])?;
         }
         let mut errors = FieldErrors::default();
-        let root = Field::root(&section);
+        let root = Field::root(section);
         let limits = root.get("limits");
         if limits.items().next().is_none() {
             errors.add(|| limits.invalid("must not be empty"));
@@ -112,7 +112,7 @@ mod tests {
         let read = |limits: Value| {
             let section = json!({"apiVersion": "eventratelimit.admission.k8s.io/v1alpha1", "kind": "Configuration",
                 "limits": limits});
-            EventLimits::read(section).map_err(|error| error.to_string())
+            EventLimits::read(&section).map_err(|error| error.to_string())
         };
         let limit = Limit { kind: LimitKind::Server, per_second: 5, burst: 10, cached: CACHED };
         assert_eq!(
@@ -136,6 +136,6 @@ mod tests {
             assert!(error.contains(told), "{error}");
         }
         let other = json!({"apiVersion": "v1", "kind": "Configuration"});
-        assert!(EventLimits::read(other).unwrap_err().to_string().starts_with("no kind \"Configuration\""));
+        assert!(EventLimits::read(&other).unwrap_err().to_string().starts_with("no kind \"Configuration\""));
     }
 }

@@ -81,7 +81,7 @@ impl Settings {
         }
         let plugin = "PodSecurity";
         if let Some(section) = section(plugin)? {
-            settings.pod_security = PodSecurity::read(section).map_err(|error| (plugin, error))?;
+            settings.pod_security = PodSecurity::read(&section).map_err(|error| (plugin, error))?;
         }
         let plugin = "PodTolerationRestriction";
         if let Some(section) = section(plugin)? {
@@ -90,7 +90,7 @@ impl Settings {
         let plugin = "EventRateLimit";
         if runs(plugin) {
             let section = section(plugin)?.unwrap_or_default();
-            settings.event_limits = EventLimits::read(section).map_err(|error| (plugin, error))?;
+            settings.event_limits = EventLimits::read(&section).map_err(|error| (plugin, error))?;
         }
         let plugin = "ImagePolicyWebhook";
         if runs(plugin) {

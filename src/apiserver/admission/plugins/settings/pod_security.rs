@@ -59,10 +59,10 @@ struct Exemptions {
 impl PodSecurity {
     /// # Errors
     /// For another document, and for standards and names that are none.
-    pub(super) fn read(section: Value) -> Result<Self, SettingsError> {
-        of_kind(&section, "PodSecurityConfiguration", &VERSIONS)?;
+    pub(super) fn read(section: &Value) -> Result<Self, SettingsError> {
+        of_kind(section, "PodSecurityConfiguration", &VERSIONS)?;
         let document: Document = typed(section.clone())?;
-        let root = Field::root(&section);
+        let root = Field::root(section);
         let mut errors = FieldErrors::default();
         let given = &document.defaults;
         let set = root.get("defaults");
@@ -124,7 +124,7 @@ mod tests {
         let told = |defaults: Value, exemptions: Value| {
             let section = json!({"apiVersion": VERSIONS[0], "kind": "PodSecurityConfiguration", "defaults": defaults,
                 "exemptions": exemptions});
-            PodSecurity::read(section).map(drop).map_err(|error| error.to_string())
+            PodSecurity::read(&section).map(drop).map_err(|error| error.to_string())
         };
         assert_eq!(told(json!({}), json!({})), Ok(()));
         let both = json!({"enforce": "baseline", "enforce-version": "v1.30"});
