@@ -9,6 +9,15 @@ use serde_json::{Map, Value, json};
 /// Members may do everything.
 pub(crate) const MASTERS: &str = "system:masters";
 const AUTHENTICATED: &str = "system:authenticated";
+/// Members are nodes, each by the name that follows a prefix in its user's.
+const NODES: &str = "system:nodes";
+const NODE_PREFIX: &str = "system:node:";
+
+/// The node that a user is, if it is one; empty for one that does not say which.
+pub(crate) fn node_of<'u>(username: &'u str, groups: &[String]) -> Option<&'u str> {
+    let name = username.strip_prefix(NODE_PREFIX)?;
+    groups.iter().any(|group| group == NODES).then_some(name)
+}
 
 /// A user, as admission webhooks and reviews see it.
 ///
@@ -87,5 +96,23 @@ impl Identity {
             info.insert("extra".into(), json!(self.extra));
         }
         Value::Object(info)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_known_by_their_group_and_their_name() {
+        let groups = |name: &str| vec![name.to_owned()];
+        for (user, group, node) in [
+            ("system:node:a", "system:nodes", Some("a")),
+            ("system:node:", "system:nodes", Some("")),
+            ("system:node:a", "system:authenticated", None),
+            ("a", "system:nodes", None),
+        ] {
+            assert_eq!(node_of(user, &groups(group)), node, "{user} {group}");
+        }
     }
 }

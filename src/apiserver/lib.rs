@@ -43,8 +43,8 @@
 //! | `served` | what is served, and the behaviour of custom kinds | conversion, interrupt, managed_fields, object, resources, status, store, table, warning |
 //! | `codec` | bodies to objects of a kind | builtin, emptied, object, resources, served, status |
 //! | `call` | one request to a resource, and its options | clock, conversion, emptied, identity, object, resources, served, status, store, warning |
-//! | `authorization` | who may do what | call, identity, object, objects, status, store |
-//! | `admission` | which writes are let in, and what webhooks make of them | call, callout, conversion, identity, interrupt, kinds, object, objects, resources, served, status, store |
+//! | `authorization` | who may do what | call, identity, kinds, object, objects, status, store |
+//! | `admission` | which writes are let in, and what webhooks make of them | call, callout, conversion, digest, identity, interrupt, kinds, object, objects, resources, served, status, store |
 //! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, authentication, authorization, builtin, call, cel_types, clock, codec, conversion, discovery, emptied, housekeeping, identity, interrupt, kinds, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
 //! | `flowcontrol` | how much is done at a time, by user and in all | identity, interrupt, status |
 //! | `server` | what all requests share, and how it starts | admission, audit, authentication, authorization, call, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, object, openapi, registry, status, store, warning |
@@ -87,7 +87,7 @@ mod table;
 mod validation;
 mod warning;
 
-pub use admission::{AdmissionPlugins, PluginError};
+pub use admission::{AdmissionConfiguration, AdmissionPlugins, PluginError, SettingsError};
 pub use audit::{AuditLog, AuditPolicy, AuditPolicyError, AuditPolicyErrorKind};
 pub use authentication::{TokenKey, TokenKeyError, TokenPublicKey};
 pub use authorization::AuthorizationMode;

@@ -3,6 +3,7 @@
 //! A subcommand is an arguments struct and a function from it to an [`Exit`]. Results go to stdout, diagnostics to
 //! stderr; `render` formats them. Only this module knows all parts of the program.
 
+mod admission_configuration;
 mod attack;
 mod audit_log;
 mod bench;

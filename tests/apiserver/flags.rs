@@ -21,7 +21,7 @@ async fn asked(server: &Server, identity: Identity, path: &str) -> Answer {
 
 #[tokio::test]
 async fn everybody_may_do_everything_where_nobody_decides() {
-    let open = Server::builder().authorization(AuthorizationMode::AlwaysAllow).build().await.unwrap();
+    let open = Server::builder().authorization([AuthorizationMode::AlwaysAllow]).build().await.unwrap();
     assert_eq!(asked(&open, Identity::anonymous(), MAPS).await.status, 200);
     assert_eq!(asked(&open, Identity::new("joe", []), "/metrics").await.status, 200);
     for groups in [json!(["system:authenticated"]), json!(["crew"]), json!([])] {

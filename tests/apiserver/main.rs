@@ -24,6 +24,7 @@ mod flags;
 mod from_files;
 mod harness;
 mod housekeeping;
+mod image_policy;
 mod kinds;
 mod managed_fields;
 mod many_watches;

@@ -3,6 +3,7 @@
 use admit_apiserver::{AdmissionPlugins, Server};
 use serde_json::{Value, json};
 
+use crate::answers::configuration;
 use crate::harness::{delete, get, merge, post};
 
 async fn without(plugin: &str) -> Server {
@@ -96,4 +97,63 @@ async fn what_a_webhook_would_see_is_what_plugins_made() {
     post(&server, &format!("{group}/validatingadmissionpolicybindings"), &binding).await;
     let made = post(&server, PODS, &pod("a")).await;
     assert_eq!(made.status, 201, "{made:?}");
+}
+
+#[tokio::test]
+async fn events_are_taken_as_many_as_limits_let_in() {
+    let limits =
+        json!([{"type": "User", "qps": 1, "burst": 2}, {"type": "SourceAndObject", "qps": 1, "burst": 3}]);
+    let settings = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
+        "plugins": [{"name": "EventRateLimit", "configuration": {
+            "apiVersion": "eventratelimit.admission.k8s.io/v1alpha1", "kind": "Configuration", "limits": limits}}]});
+    let settings = configuration(&settings.to_string());
+    let plugins = AdmissionPlugins::configured(["EventRateLimit"], [""; 0], &settings).unwrap();
+    let server = Server::builder().admission_plugins(plugins).build().await.unwrap();
+    let sent = async |at: usize| {
+        let event = json!({"metadata": {"name": format!("e{at}")}, "involvedObject": {"kind": "K", "namespace": "default", "name": "o"},
+            "source": {"component": "c", "host": "h"}});
+        post(&server, "/api/v1/namespaces/default/events", &event).await
+    };
+    assert_eq!([sent(0).await.status, sent(1).await.status], [201, 201]);
+    let mut told = Vec::new();
+    // A machine that stands still for a second lets another one in.
+    for at in 2..40 {
+        let answer = sent(at).await;
+        if answer.status == 429 {
+            assert_eq!(answer.body["reason"], "TooManyRequests");
+            told.push(answer.message().to_owned());
+        }
+    }
+    let of = |key: &str| format!("Too many requests: limit reached on type {key}");
+    assert_eq!(told.first(), Some(&of("User for key admin")));
+    assert_eq!(told.last(), Some(&of("SourceAndObject for key chKdefaulto")), "the last limit tells");
+    let other = json!({"metadata": {"name": "e"}, "regarding": {"namespace": "default"}});
+    let path = "/apis/events.k8s.io/v1/namespaces/default/events";
+    assert_ne!(post(&server, path, &other).await.status, 429, "others are not counted");
+}
+
+#[test]
+fn a_plugin_is_set_to_what_its_section_says() {
+    let told = |plugin: &str, section: &Value| {
+        let settings = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
+            "plugins": [{"name": plugin, "configuration": section}]});
+        let settings = configuration(&settings.to_string());
+        let off = ["PodTolerationRestriction"].into_iter().filter(|off| *off == plugin);
+        AdmissionPlugins::configured(off, [""; 0], &settings).map(drop).map_err(|error| error.to_string())
+    };
+    let begins =
+        |plugin: &str| format!("admission-control-config-file: plugin \"{plugin}\" cannot be set up: ");
+    let tolerations = json!({"apiVersion": "podtolerationrestriction.admission.k8s.io/v1alpha1", "kind": "Configuration",
+        "default": [{"key": "a", "operator": "Exists", "value": "b"}]});
+    let plugin = "PodTolerationRestriction";
+    let error = told(plugin, &tolerations).unwrap_err();
+    assert!(error.starts_with(&begins(plugin)), "{error}");
+    assert!(error.contains("podtolerationrestriction.default[0].operator: Invalid value: "), "{error}");
+    let plugin = "ResourceQuota";
+    let error = told(plugin, &json!({})).unwrap_err();
+    assert_eq!(
+        error,
+        format!("{}what it could be set to is not built; leave its section out", begins(plugin))
+    );
+    assert_eq!(told("EventRateLimit", &json!({})), Ok(()), "a plugin that does not run is set to nothing");
 }

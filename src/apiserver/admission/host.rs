@@ -115,7 +115,7 @@ impl Host for StoreHost<'_> {
     }
 
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
-        Ok(self.cluster.access_rules().authorize(user, attributes))
+        Ok(self.cluster.access(user, attributes))
     }
 }
 

@@ -15,14 +15,14 @@ mod webhook;
 pub(crate) use from_files::{MARK, file_of};
 pub(crate) use plugins::SERVICE_ACCOUNTS;
 pub(crate) use plugins::resource_quota as quota;
-pub use plugins::{AdmissionPlugins, PluginError};
+pub use plugins::{AdmissionConfiguration, AdmissionPlugins, PluginError, SettingsError};
 pub(crate) use policy_keys::{BINDINGS, MUTATING_BINDING_KEY, MUTATING_POLICY_KEY, POLICIES};
 pub(crate) use review::Review;
 
 use std::sync::Arc;
 
-use admit_policy::rbac::AccessRules;
-use admit_policy::{Reinvocation, Schemas};
+use admit_policy::{Access, AccessAttributes, Reinvocation, Schemas, UserInfo};
+use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::conversion::Webhook;
@@ -31,13 +31,15 @@ use crate::resources::ResourceInfo;
 use crate::served::ScalePaths;
 use crate::status::Refusal;
 
-use self::plugins::{MUTATING_WEBHOOKS, Request, VALIDATING_POLICIES, VALIDATING_WEBHOOKS};
+use self::plugins::{Live, MUTATING_WEBHOOKS, Request, VALIDATING_POLICIES, VALIDATING_WEBHOOKS};
 use self::policies::Policies;
 
 /// The state of admission beside the registry.
 #[derive(Debug, Default)]
 pub(crate) struct Admission {
     plugins: AdmissionPlugins,
+    /// What the plugins are set to and remember.
+    live: Live,
     policies: Policies,
 }
 
@@ -46,8 +48,11 @@ pub(crate) trait Cluster: Objects {
     /// The webhook that converts objects of this resource between its versions, where one does.
     fn converter(&self, info: &ResourceInfo) -> Option<Arc<Webhook>>;
 
-    /// The roles and bindings, for policies that ask who may do what.
-    fn access_rules(&self) -> Arc<AccessRules>;
+    /// Whether a user may do it, and why: for policies and plugins that ask.
+    fn access(&self, user: &UserInfo, attributes: &AccessAttributes) -> Access;
+
+    /// Makes a namespace, as the server itself.
+    fn make_namespace<'r>(&'r self, name: &'r str) -> BoxFuture<'r, Result<(), Refusal>>;
 
     /// What is known of the kinds whose objects policies change.
     fn schemas(&self) -> &dyn Schemas;
@@ -81,12 +86,16 @@ impl Again {
 impl Admission {
     /// That runs these plugins.
     pub(crate) fn new(plugins: AdmissionPlugins) -> Self {
-        Self { plugins, policies: Policies::default() }
+        Self { live: plugins.live(), plugins, policies: Policies::default() }
     }
 
     /// The same for another cluster, with its compiled policies where those are `current`.
     pub(crate) fn fork(&self, current: bool) -> Self {
-        Self { plugins: self.plugins.clone(), policies: self.policies.fork(current) }
+        Self {
+            plugins: self.plugins.clone(),
+            live: self.plugins.live(),
+            policies: self.policies.fork(current),
+        }
     }
 
     pub(crate) fn plugins(&self) -> &AdmissionPlugins {
@@ -129,7 +138,7 @@ impl Admission {
         review: &Review<'_>,
         again: &mut Again,
     ) -> Result<Option<Mutated>, Refusal> {
-        let changed = self.plug(cluster, review)?;
+        let changed = self.plug(cluster, review).await?;
         let seen = review.seen_as(changed.as_ref().or(review.object), review.old_object);
         let rewritten = self.rewrite(cluster, &seen, again).await?;
         let is_rewritten = rewritten.is_some();
@@ -137,12 +146,12 @@ impl Admission {
     }
 
     /// What plugins make of the object, if they change it.
-    fn plug(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<Option<Value>, Refusal> {
+    async fn plug(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<Option<Value>, Refusal> {
         if review.call.admitted {
             return Ok(None);
         }
-        let mut request = Request::new(cluster, review);
-        self.plugins.mutate(&mut request)?;
+        let mut request = Request::new(cluster, review, &self.live);
+        self.plugins.mutate(&mut request).await?;
         Ok(request.into_changed())
     }
 
@@ -197,7 +206,7 @@ impl Admission {
     /// The refusal of whoever refuses first.
     pub(crate) async fn admit(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
         if !review.call.admitted {
-            self.plugins.validate(&Request::new(cluster, review))?;
+            self.plugins.validate(&Request::new(cluster, review, &self.live)).await?;
         }
         if review.is_exempt() {
             return Ok(());

@@ -78,7 +78,7 @@ impl Authorization {
         if let AccessAttributes::Resource { namespace, .. } = &mut asked {
             namespace.clone_from(&call.namespace);
         }
-        self.access(objects, &call.identity, &asked).allowed
+        self.access(objects, &call.identity.to_user(), &asked).allowed
     }
 
     /// What of `wanted` the caller does not have.

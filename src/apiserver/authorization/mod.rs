@@ -1,20 +1,28 @@
-//! RBAC authorization: evaluates the roles and bindings in the store for requests, access reviews and CEL
-//! expressions.
+//! Authorization: who may do what, for requests, access reviews and CEL expressions. The roles and bindings in the store say
+//! it ([RBAC](AuthorizationMode::Rbac)), and for kubelets what their nodes have to do with ([Node](AuthorizationMode::Node)).
+//!
+//! | part | decides |
+//! |---|---|
+//! | `escalation` | who may grant what to others |
+//! | `node` | what the kubelet of a node may do |
+//! | this file | in which order the modes are asked, and how a refusal is told |
 //!
 //! Input: a user and what it wants to do. Output: whether it may, and the message if it may not. Authentication has
 //! happened before.
 
 mod escalation;
+mod node;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use admit_apimachinery::go;
 use admit_apimachinery::status::Reason;
 use admit_policy::rbac::AccessRules;
-use admit_policy::{Access, AccessAttributes};
+use admit_policy::{Access, AccessAttributes, UserInfo};
 use serde_json::json;
 
-use crate::identity::Identity;
+use self::node::Nodes;
+use crate::identity::{Identity, MASTERS, node_of};
 use crate::objects::Objects;
 use crate::status::Refusal;
 use crate::store::{Kept, Key};
@@ -30,8 +38,10 @@ const STORED: [(&str, &str); 4] = [
 /// Roles and bindings: read once as a whole, and then each one that changes.
 #[derive(Debug, Default)]
 pub(crate) struct Authorization {
-    mode: AuthorizationMode,
+    /// The first that allows decides; RBAC where there is none.
+    modes: Vec<AuthorizationMode>,
     rules: RwLock<Option<Arc<AccessRules>>>,
+    nodes: Nodes,
 }
 
 /// Who decides what a user may do, as `--authorization-mode` of kube-apiserver says it.
@@ -42,49 +52,53 @@ pub enum AuthorizationMode {
     Rbac,
     /// Everybody may do everything.
     AlwaysAllow,
+    /// Kubelets may do what their nodes need: read what their pods use, and keep their own objects.
+    Node,
 }
 
 /// No role of a user's can have this name.
 const EVERYTHING: &str = "/";
 
-impl AuthorizationMode {
-    /// The rules that hold beside those that are stored.
-    fn rules(self) -> AccessRules {
-        let mut rules = AccessRules::default();
-        if self == Self::AlwaysAllow {
-            let all = json!(["*"]);
-            let metadata = json!({"name": EVERYTHING});
-            rules.insert(&json!({"kind": "ClusterRole", "metadata": metadata, "rules": [
-                {"apiGroups": all, "resources": all, "verbs": all}, {"nonResourceURLs": all, "verbs": all}
-            ]}));
-            let subject =
-                |name: &str| json!({"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": name});
-            rules.insert(&json!({"kind": "ClusterRoleBinding", "metadata": metadata,
-                "roleRef": {"kind": "ClusterRole", "apiGroup": "rbac.authorization.k8s.io", "name": EVERYTHING},
-                "subjects": [subject("system:authenticated"), subject("system:unauthenticated")]}));
-        }
-        rules
-    }
+/// The rule of everybody, beside those that are stored.
+fn everything() -> AccessRules {
+    let mut rules = AccessRules::default();
+    let all = json!(["*"]);
+    let metadata = json!({"name": EVERYTHING});
+    rules.insert(&json!({"kind": "ClusterRole", "metadata": metadata, "rules": [
+        {"apiGroups": all, "resources": all, "verbs": all}, {"nonResourceURLs": all, "verbs": all}
+    ]}));
+    let subject =
+        |name: &str| json!({"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": name});
+    rules.insert(&json!({"kind": "ClusterRoleBinding", "metadata": metadata,
+        "roleRef": {"kind": "ClusterRole", "apiGroup": "rbac.authorization.k8s.io", "name": EVERYTHING},
+        "subjects": [subject("system:authenticated"), subject("system:unauthenticated")]}));
+    rules
 }
 
 impl Authorization {
-    pub(crate) fn new(mode: AuthorizationMode) -> Self {
-        Self { mode, rules: RwLock::default() }
+    pub(crate) fn new(modes: Vec<AuthorizationMode>) -> Self {
+        Self { modes, ..Self::default() }
     }
 
     /// The same for another cluster, whose rules are read anew unless these are `current`.
     pub(crate) fn fork(&self, current: bool) -> Self {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
-        Self { mode: self.mode, rules: RwLock::new(rules.clone().filter(|_| current)) }
+        Self {
+            modes: self.modes.clone(),
+            rules: RwLock::new(rules.clone().filter(|_| current)),
+            nodes: Nodes::default(),
+        }
     }
 
     /// Has the rules read anew.
     pub(crate) fn forget(&self) {
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = None;
+        self.nodes.forget();
     }
 
     /// Updates the rules after a write or removal at this key.
     pub(crate) fn written(&self, objects: &dyn Objects, key: &Key) {
+        self.nodes.written(objects, key);
         let Some((_, kind)) = STORED.iter().find(|(stored, _)| **stored == *key.resource) else { return };
         let mut known = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         let Some(rules) = known.as_mut().map(Arc::make_mut) else { return };
@@ -102,7 +116,8 @@ impl Authorization {
         }
         // Held while reading, so that a change in between is not overwritten by what it replaced.
         let mut known = self.rules.write().unwrap_or_else(PoisonError::into_inner);
-        let mut rules = self.mode.rules();
+        let is_open = self.modes.contains(&AuthorizationMode::AlwaysAllow);
+        let mut rules = if is_open { everything() } else { AccessRules::default() };
         for (key, _) in STORED {
             let mut insert = |kept: &Kept| rules.insert(&kept.object.values());
             if let Err(error) = objects.each_object(key, None, &mut insert) {
@@ -118,13 +133,35 @@ impl Authorization {
     pub(crate) fn access(
         &self,
         objects: &dyn Objects,
-        user: &Identity,
+        user: &UserInfo,
         attributes: &AccessAttributes,
     ) -> Access {
-        match self.mode {
-            AuthorizationMode::Rbac => self.rules(objects).authorize(&user.to_user(), attributes),
-            AuthorizationMode::AlwaysAllow => Access { allowed: true, reason: String::new() },
+        let allowed = || Access { allowed: true, reason: String::new() };
+        if user.groups.iter().any(|group| group == MASTERS) {
+            return allowed();
         }
+        let default = [AuthorizationMode::default()];
+        let modes = if self.modes.is_empty() { &default } else { self.modes.as_slice() };
+        let mut reasons = Vec::new();
+        for mode in modes {
+            let access = match mode {
+                AuthorizationMode::Rbac => self.rules(objects).authorize(user, attributes),
+                AuthorizationMode::AlwaysAllow => allowed(),
+                AuthorizationMode::Node => self.nodes.access(objects, user, attributes),
+            };
+            if access.allowed {
+                return access;
+            }
+            reasons.extend(Some(access.reason).filter(|reason| !reason.is_empty()));
+        }
+        Access { allowed: false, reason: reasons.join("\n") }
+    }
+
+    /// Why not all that a user may do can be told; none where it can.
+    pub(crate) fn untold(&self, user: &UserInfo) -> Option<&'static str> {
+        let is_node = || node_of(&user.username, &user.groups).is_some();
+        (self.modes.contains(&AuthorizationMode::Node) && is_node())
+            .then_some("node authorizer does not support user rule resolution")
     }
 
     /// How many rules an answer about `user` may have to look at: in the namespace of a request, or in all of them.
@@ -145,7 +182,7 @@ impl Authorization {
         user: &Identity,
         attributes: &AccessAttributes,
     ) -> Result<(), Refusal> {
-        allowed(&self.access(objects, user, attributes), user, attributes)
+        allowed(&self.access(objects, &user.to_user(), attributes), user, attributes)
     }
 }
 

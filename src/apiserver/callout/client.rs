@@ -35,7 +35,7 @@ pub(crate) async fn post(objects: &dyn Objects, callee: &Callee, body: Bytes) ->
     let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     match failure::unsuccessful(answer.status(), kind, answer.body()) {
         None => Ok(answer.into_body()),
-        Some(why) => Err(CalloutError::Unsuccessful(why)),
+        Some(why) => Err(CalloutError::Unsuccessful { status: answer.status().as_u16(), why }),
     }
 }
 
@@ -63,8 +63,12 @@ async fn exchanged(
         .header(header::HOST, authority)
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::ACCEPT, "application/json, */*")
-        .header(header::USER_AGENT, "kube-apiserver-admission")
-        .body(Full::new(body))?;
+        .header(header::USER_AGENT, "kube-apiserver-admission");
+    let request = match callee.credentials.authorization.as_str() {
+        "" => request,
+        authorization => request.header(header::AUTHORIZATION, authorization),
+    };
+    let request = request.body(Full::new(body))?;
     let exchange = async {
         let (head, body) = sender.send_request(request).await?.into_parts();
         let body = Limited::new(body, ANSWER_LIMIT).collect().await.map_err(NotSent::Answer)?;
@@ -97,7 +101,9 @@ async fn secured(
     host: String,
     stream: TcpStream,
 ) -> Result<tokio_rustls::client::TlsStream<TcpStream>, NotSent> {
-    let config = trust::client_config(&callee.ca_bundle)?;
+    let config = trust::client_config(&callee.ca_bundle, &callee.credentials)?;
+    let own = &callee.credentials.server_name;
+    let host = if own.is_empty() { host } else { own.clone() };
     let name = ServerName::try_from(host.clone())?;
     let connector = TlsConnector::from(Arc::new(config));
     connector.connect(name, stream).await.map_err(|source| NotSent::Handshake { host, source })

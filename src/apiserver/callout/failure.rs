@@ -26,8 +26,29 @@ pub(crate) enum CalloutError {
     #[error("Post \"{url}\": context deadline exceeded")]
     TimedOut { url: String },
     /// Its status is no success, or it is empty: why, in the words of client-go.
-    #[error("{0}")]
-    Unsuccessful(String),
+    #[error("{why}")]
+    Unsuccessful { status: u16, why: String },
+}
+
+impl CalloutError {
+    /// Whether the same question may be answered soon: client-go asks again then.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::TimedOut { .. } => false,
+            Self::Unsuccessful { status, .. } => matches!(status, 429 | 500 | 504),
+            Self::NotSent { why, .. } => {
+                let mut error: Option<&dyn std::error::Error> = Some(&**why);
+                while let Some(known) = error {
+                    let io = known.downcast_ref::<io::Error>();
+                    if io.is_some_and(|io| io.kind() == io::ErrorKind::ConnectionReset) {
+                        return true;
+                    }
+                    error = known.source();
+                }
+                false
+            }
+        }
+    }
 }
 
 /// What failed before there was an answer.

@@ -3,6 +3,7 @@
 //! conversion.
 
 mod client;
+mod credentials;
 mod failure;
 mod service;
 mod trust;
@@ -13,7 +14,9 @@ use admit_apimachinery::go::{self, url};
 use admit_policy::webhook::{Client, Service};
 
 pub(crate) use client::post;
+pub(crate) use credentials::Credentials;
 pub(crate) use failure::CalloutError;
+pub(crate) use trust::TrustError;
 
 /// A webhook that is to be called.
 #[derive(Clone, Debug)]
@@ -22,12 +25,22 @@ pub(crate) struct Callee {
     /// PEM; empty when no authority is named.
     pub(crate) ca_bundle: Vec<u8>,
     pub(crate) timeout: Duration,
+    pub(crate) credentials: Credentials,
 }
 
 impl Callee {
     /// `bundle` is in base64, as it is stored.
     pub(crate) fn new(client: Client, bundle: &str, timeout: Duration) -> Self {
-        Self { client, ca_bundle: go::json::bytes(bundle).unwrap_or_default(), timeout }
+        let ca_bundle = go::json::bytes(bundle).unwrap_or_default();
+        Self { client, ca_bundle, timeout, credentials: Credentials::default() }
+    }
+
+    /// Whether its authorities and credentials can be read.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub(crate) fn check(&self) -> Result<(), TrustError> {
+        trust::client_config(&self.ca_bundle, &self.credentials).map(drop)
     }
 
     /// The URL as error messages name it.

@@ -16,6 +16,7 @@ use rustls::{
 };
 use webpki::EndEntityCert;
 
+use super::credentials::{Credentials, CredentialsError};
 use crate::certificate::is_about_issuer;
 
 /// Why a `caBundle` cannot be used.
@@ -28,6 +29,8 @@ pub(crate) enum TrustError {
     #[error("{0}")]
     Verifier(#[from] VerifierBuilderError),
     #[error("{0}")]
+    Credentials(#[from] CredentialsError),
+    #[error("{0}")]
     Config(#[from] Error),
 }
 
@@ -35,7 +38,7 @@ pub(crate) enum TrustError {
 ///
 /// # Errors
 /// A bundle that cannot be read.
-pub(super) fn client_config(bundle: &[u8]) -> Result<ClientConfig, TrustError> {
+pub(super) fn client_config(bundle: &[u8], credentials: &Credentials) -> Result<ClientConfig, TrustError> {
     let bundle = CertificateDer::pem_slice_iter(bundle).collect::<Result<Vec<_>, _>>()?;
     let mut roots = RootCertStore::empty();
     for certificate in &bundle {
@@ -44,12 +47,13 @@ pub(super) fn client_config(bundle: &[u8]) -> Result<ClientConfig, TrustError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config =
         ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
-    let mut config = if roots.is_empty() {
-        config.with_root_certificates(roots).with_no_client_auth()
+    let config = if roots.is_empty() {
+        config.with_root_certificates(roots)
     } else {
         let verifier = Bundled::new(roots, bundle, provider)?;
-        config.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()
+        config.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
     };
+    let mut config = credentials.shown(config)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }

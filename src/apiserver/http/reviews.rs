@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use admit_apimachinery::field_error::together;
 use admit_apimachinery::go::quote::quote_all;
 use admit_apimachinery::pointer;
 use admit_policy::AccessAttributes;
@@ -92,7 +93,8 @@ fn rules_review(registry: &Registry, identity: &Identity, review: &mut Value) ->
     }
     review["spec"] = json!({});
     object::set_meta(review, "managedFields", None);
-    let granted = registry.access_rules().granted(&identity.to_user(), &namespace);
+    let user = identity.to_user();
+    let granted = registry.access_rules().granted(&user, &namespace);
     let mut resources = Vec::new();
     let mut paths = Vec::new();
     for rule in granted.rules {
@@ -109,9 +111,14 @@ fn rules_review(registry: &Registry, identity: &Identity, review: &mut Value) ->
         }
     }
     let mut status = json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false});
-    if !granted.problems.is_empty() {
+    let mut problems: Vec<String> = granted.problems.iter().map(ToString::to_string).collect();
+    if let Some(untold) = registry.authorization.untold(&user) {
+        // Each mode tells its own; that of roles is one text.
+        let roles = Some(problems.join(", ")).filter(|roles| !roles.is_empty());
+        problems = vec![together(std::iter::once(untold.to_owned()).chain(roles))];
+    }
+    if !problems.is_empty() {
         status["incomplete"] = true.into();
-        let problems: Vec<String> = granted.problems.iter().map(ToString::to_string).collect();
         status["evaluationError"] = problems.join(", ").into();
     }
     Ok(status)
@@ -194,7 +201,10 @@ fn access_review(registry: &Registry, user: &Identity, review: &Value) -> Value 
 
 fn resource_attributes(asked: &Value) -> AccessAttributes {
     let text = |field: &str| asked[field].as_str().unwrap_or_default().to_owned();
-    let selector = |field: &str| asked[field]["rawSelector"].as_str().unwrap_or_default().to_owned();
+    let selector = |field: &str| match asked[field]["rawSelector"].as_str().unwrap_or_default() {
+        "" => written(&asked[field]["requirements"]),
+        raw => raw.to_owned(),
+    };
     AccessAttributes::Resource {
         verb: text("verb"),
         group: text("group"),
@@ -206,6 +216,25 @@ fn resource_attributes(asked: &Value) -> AccessAttributes {
         field_selector: selector("fieldSelector"),
         label_selector: selector("labelSelector"),
     }
+}
+
+/// Requirements as the selector that says the same. One of several values, or of none, has no text in a field selector; nobody
+/// who looks at selectors is asked about such.
+fn written(requirements: &Value) -> String {
+    let escaped = |value: &str| value.replace('\\', r"\\").replace(',', r"\,").replace('=', r"\=");
+    let terms = requirements.as_array().into_iter().flatten().filter_map(|requirement| {
+        let key = requirement["key"].as_str()?;
+        let operator = match requirement["operator"].as_str()? {
+            "In" => "=",
+            "NotIn" => "!=",
+            _ => return None,
+        };
+        match texts(&requirement["values"]).as_slice() {
+            [value] => Some(format!("{key}{operator}{}", escaped(value))),
+            _ => None,
+        }
+    });
+    terms.collect::<Vec<_>>().join(",")
 }
 
 fn texts(value: &Value) -> Vec<String> {

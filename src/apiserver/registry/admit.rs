@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use admit_policy::rbac::AccessRules;
-use admit_policy::{GroupVersionKind, Schemas, Unmade};
-use serde_json::Value;
+use admit_policy::{Access, AccessAttributes, GroupVersionKind, Schemas, Unmade, UserInfo};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
 
 use super::Registry;
 use crate::admission::{Cluster, Mutated, Review};
 use crate::call::{Call, WriteOptions};
 use crate::conversion::Webhook;
+use crate::object;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 
@@ -18,8 +19,19 @@ impl Cluster for Registry {
         self.served().custom_version(info)?.converter.clone()
     }
 
-    fn access_rules(&self) -> Arc<AccessRules> {
-        self.authorization.rules(self)
+    fn access(&self, user: &UserInfo, attributes: &AccessAttributes) -> Access {
+        self.authorization.access(self, user, attributes)
+    }
+
+    fn make_namespace<'r>(&'r self, name: &'r str) -> BoxFuture<'r, Result<(), Refusal>> {
+        Box::pin(async move {
+            let served = self.served();
+            let Some(info) = served.table.find("", "v1", "namespaces") else { return Ok(()) };
+            let mut namespace = json!({"apiVersion": "v1", "kind": "Namespace"});
+            object::set_meta(&mut namespace, "name", Some(name.into()));
+            let call = self.own_call(info, "");
+            self.create(&call, namespace, &WriteOptions::own()).await.map(drop)
+        })
     }
 
     fn schemas(&self) -> &dyn Schemas {

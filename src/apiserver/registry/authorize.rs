@@ -43,7 +43,7 @@ impl Registry {
     }
 
     pub(crate) fn access(&self, user: &Identity, attributes: &AccessAttributes) -> Access {
-        self.authorization.access(self, user, attributes)
+        self.authorization.access(self, &user.to_user(), attributes)
     }
 
     /// How many rules an answer about `user` may have to look at: in the namespace of a request, or in all of them.

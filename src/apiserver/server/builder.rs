@@ -48,7 +48,7 @@ const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-no
 /// let server = Server::builder()
 ///     .token("secret", Identity::new("ann", []))
 ///     .anonymous(false)
-///     .authorization(AuthorizationMode::AlwaysAllow)
+///     .authorization([AuthorizationMode::AlwaysAllow])
 ///     .audiences(["https://api.example.com".to_owned()])
 ///     .trusted_token_keys([old_key.public()])
 ///     .controllers(Controllers::none())
@@ -76,7 +76,7 @@ pub struct ServerBuilder {
     issuers: Vec<String>,
     audiences: Vec<String>,
     refuses_anonymous: bool,
-    authorization: AuthorizationMode,
+    authorization: Vec<AuthorizationMode>,
     clock: Clock,
     plugins: AdmissionPlugins,
     controllers: Option<Controllers>,
@@ -137,10 +137,10 @@ impl ServerBuilder {
         self
     }
 
-    /// Who decides what a user may do; RBAC by default.
+    /// Who decides what a user may do, in this order: the first that allows it. RBAC alone by default.
     #[must_use]
-    pub fn authorization(mut self, mode: AuthorizationMode) -> Self {
-        self.authorization = mode;
+    pub fn authorization(mut self, modes: impl IntoIterator<Item = AuthorizationMode>) -> Self {
+        self.authorization = modes.into_iter().collect();
         self
     }
 

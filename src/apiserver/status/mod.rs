@@ -129,6 +129,19 @@ impl Refusal {
         Self::detailed(Reason::NotFound, message, Self::about(info, name))
     }
 
+    /// What a plugin does not find where it looks for it: upstream's listers name the kind, in lower case, as the resource.
+    #[must_use]
+    pub(crate) fn not_listed(group: &str, kind: &str, name: &str) -> Self {
+        let full = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let details = StatusDetails {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            ..StatusDetails::default()
+        };
+        Self::detailed(Reason::NotFound, format!("{full} {} not found", go::quote(name)), details)
+    }
+
     /// No such resource below a served group and version.
     #[must_use]
     pub(crate) fn unknown_path() -> Self {

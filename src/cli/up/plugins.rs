@@ -1,8 +1,11 @@
-//! The options that choose admission plugins.
+//! The options that choose admission plugins, and what they are set to.
+
+use std::path::PathBuf;
 
 use admit_apiserver::AdmissionPlugins;
 use clap::Args;
 
+use crate::cli::admission_configuration;
 use crate::cli::process::Fault;
 
 /// Which plugins the API server runs.
@@ -17,13 +20,22 @@ pub(super) struct PluginArgs {
     /// ServiceAccount, no namespace has an account of its own
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     disable_admission_plugins: Vec<String>,
+
+    /// What admission plugins of the API server are set to: an AdmissionConfiguration, as kube-apiserver takes it
+    #[arg(long, value_name = "FILE")]
+    admission_control_config_file: Option<PathBuf>,
 }
 
 impl PluginArgs {
     /// # Errors
-    /// For names of no plugin, with a list of those that there are.
+    /// For names of no plugin, with a list of those that there are, and for a file that sets none of them up.
     pub(super) fn chosen(&self) -> Result<AdmissionPlugins, Fault> {
-        AdmissionPlugins::new(&self.enable_admission_plugins, &self.disable_admission_plugins)
-            .map_err(Fault::usage)
+        let configuration = admission_configuration::read(self.admission_control_config_file.as_deref())?;
+        AdmissionPlugins::configured(
+            &self.enable_admission_plugins,
+            &self.disable_admission_plugins,
+            &configuration,
+        )
+        .map_err(Fault::usage)
     }
 }

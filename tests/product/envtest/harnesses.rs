@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use futures::TryStreamExt as _;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenReview};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Service, ServiceAccount};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DeleteParams, ListParams, PostParams, WatchParams};
 use kube::{Api, Client, ResourceExt};
@@ -294,6 +294,42 @@ async fn who_shows_no_credentials_is_refused_where_everybody_may_do_everything()
     apiserver.wait_for_status(401, envtest.ports.1, "/healthz", true);
     let maps: Api<ConfigMap> = Api::default_namespaced(envtest.client().await);
     maps.create(&PostParams::default(), &map("made")).await.unwrap();
+}
+
+/// The modes and the plugin that kubeadm sets, and a file that sets plugins up.
+#[tokio::test(flavor = "multi_thread")]
+async fn kubelets_have_the_rights_of_their_nodes() {
+    let envtest = Envtest::new(&[]);
+    let etcd = envtest.etcd();
+    let settings = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n\
+                    plugins: [{name: PodSecurity, path: standards.yaml}]\n";
+    let standards = "apiVersion: pod-security.admission.config.k8s.io/v1\nkind: PodSecurityConfiguration\n\
+                     defaults: {enforce: baseline}\n";
+    fs::write(envtest.place.path("admission.yaml"), settings).unwrap();
+    fs::write(envtest.place.path("standards.yaml"), standards).unwrap();
+    let mut apiserver = envtest.start_apiserver(
+        "Node,RBAC",
+        &[
+            "--enable-admission-plugins=NodeRestriction".to_owned(),
+            format!("--admission-control-config-file={}", envtest.place.text("admission.yaml")),
+        ],
+    );
+    apiserver.wait_for(envtest.ports.1, "/healthz", true);
+    let user = envtest.clients.client("system:node:n1", "system:nodes");
+    let kubelet = client_of(envtest.ports.1, &envtest.serving.pair.certificate, &user).await;
+    let nodes: Api<Node> = Api::all(kubelet.clone());
+    let node = |name: &str| -> Node { serde_json::from_value(json!({"metadata": {"name": name}})).unwrap() };
+    nodes.create(&PostParams::default(), &node("n1")).await.unwrap();
+    let other = nodes.create(&PostParams::default(), &node("n2")).await.unwrap_err().to_string();
+    assert!(other.contains("node \"n1\" is not allowed to modify node \"n2\""), "{other}");
+    let all = nodes.list(&ListParams::default()).await.unwrap_err().to_string();
+    assert!(all.contains("node 'n1' cannot read all nodes, only its own Node object"), "{all}");
+    let pods: Api<Pod> = Api::default_namespaced(envtest.client().await);
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"hostNetwork": true, "containers": [{"name": "c", "image": "i"}]}});
+    let pod: Pod = serde_json::from_value(pod).unwrap();
+    let refused = pods.create(&PostParams::default(), &pod).await.unwrap_err().to_string();
+    assert!(refused.contains("violates PodSecurity \"baseline:latest\": "), "{refused}");
+    assert!(apiserver.stop().success() && etcd.stop().success());
 }
 
 /// fabric8's kube-api-test, and jenvtest before it: values after spaces, single dashes, flags given twice, one pair of

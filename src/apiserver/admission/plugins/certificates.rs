@@ -94,7 +94,6 @@ fn is_for_collectors_only(request: &Request<'_>) -> bool {
 /// Whether the user may do it for the signer, or for all signers of its domain.
 fn may(request: &Request<'_>, verb: &str, signer: &str) -> bool {
     let domain = signer.split('/').next().unwrap_or_default();
-    let rules = request.cluster.access_rules();
     let user = request.review.call.identity.to_user();
     [signer.to_owned(), format!("{domain}/*")].into_iter().any(|name| {
         let attributes = AccessAttributes::Resource {
@@ -108,7 +107,7 @@ fn may(request: &Request<'_>, verb: &str, signer: &str) -> bool {
             field_selector: String::new(),
             label_selector: String::new(),
         };
-        rules.authorize(&user, &attributes).allowed
+        request.cluster.access(&user, &attributes).allowed
     })
 }
 

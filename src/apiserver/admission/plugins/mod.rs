@@ -1,31 +1,37 @@
-//! The admission plugins that kube-apiserver has built in, one file each, in its order: those that are on by default, and those of the
-//! others that need no configuration.
+//! The admission plugins that kube-apiserver has built in, one file each, in its order.
 //!
 //! Each has two phases. Mutating ones change the object before it is validated, and before mutating webhooks see it
 //! (and once more when one of those changed it); validating ones look at it after its validation, before policies and
 //! validating webhooks. `ResourceQuota` comes after these, so that nothing is charged for what they refuse.
 //!
 //! Input: a [`Request`], which is a review and the object as the plugins before left it. Output: the changed object, or
-//! a refusal in kube-apiserver's words. Plugins read the cluster and write nothing.
+//! a refusal in kube-apiserver's words. Plugins read the cluster and write nothing, but for one that has a namespace made. What they
+//! are set to, and what they remember, is in `settings` and `live`.
 //!
 //! Read from plugin/pkg/admission and pkg/kubeapiserver/options/plugins.go of Kubernetes 1.36.
 
 mod always;
 mod always_pull_images;
 mod anti_affinity;
+mod auto_provision;
 mod certificates;
 mod claim_resize;
 mod default_classes;
 mod default_toleration_seconds;
+mod event_rate_limit;
 mod extended_tolerations;
 mod external_ips;
+mod image_policy;
 mod limit_ranger;
+mod live;
 mod namespace_lifecycle;
 mod node_features;
+mod node_restriction;
 mod node_selector;
 mod owner_references;
 mod pod_resize;
 mod pod_security;
+mod pod_tolerations;
 mod pod_topology_labels;
 mod pods;
 mod priority;
@@ -35,18 +41,23 @@ mod resources;
 mod runtime_class;
 mod selection;
 mod service_account;
+mod settings;
 mod storage_in_use;
 mod taint_nodes;
 #[cfg(test)]
 mod tests;
 
+use futures::future::BoxFuture;
+
 use crate::status::Refusal;
 
+pub(super) use self::live::Live;
 pub(super) use self::request::Request;
 pub use self::selection::{AdmissionPlugins, PluginError};
 pub(super) use self::selection::{
     MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS,
 };
+pub use self::settings::{AdmissionConfiguration, SettingsError};
 
 /// The name of the plugin that wants each pod to have a service account.
 pub(crate) const SERVICE_ACCOUNTS: &str = service_account::PLUGIN.name;
@@ -61,47 +72,81 @@ pub(super) struct Plugin {
     pub(super) validate: Option<Validate>,
 }
 
+/// A plugin that asks somebody else, and waits for the answer.
+pub(super) struct Waiting {
+    pub(super) name: &'static str,
+    pub(super) ask: for<'r> fn(&'r Request<'_>) -> BoxFuture<'r, Result<(), Refusal>>,
+}
+
+/// A plugin in its place.
+pub(super) enum Link {
+    Now(Plugin),
+    /// Among those that change the object.
+    Mutating(Waiting),
+    /// Among those that look at it.
+    Validating(Waiting),
+}
+
+impl Link {
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Now(plugin) => plugin.name,
+            Self::Mutating(waiting) | Self::Validating(waiting) => waiting.name,
+        }
+    }
+}
+
 /// In upstream's order.
-pub(super) const CHAIN: &[Plugin] = &[
-    always::ADMIT,
-    namespace_lifecycle::PLUGIN,
-    namespace_lifecycle::EXISTS,
-    anti_affinity::PLUGIN,
-    limit_ranger::PLUGIN,
-    service_account::PLUGIN,
-    taint_nodes::PLUGIN,
-    always_pull_images::PLUGIN,
-    pod_security::PLUGIN,
-    node_selector::PLUGIN,
-    priority::PLUGIN,
-    default_toleration_seconds::PLUGIN,
-    extended_tolerations::PLUGIN,
-    default_classes::STORAGE,
-    storage_in_use::PLUGIN,
-    owner_references::PLUGIN,
-    claim_resize::PLUGIN,
-    runtime_class::PLUGIN,
-    certificates::APPROVAL,
-    certificates::SIGNING,
-    certificates::ATTEST,
-    certificates::SUBJECT,
-    default_classes::INGRESS,
-    external_ips::PLUGIN,
-    pod_topology_labels::PLUGIN,
-    node_features::PLUGIN,
-    pod_resize::PLUGIN,
-    always::DENY,
+pub(super) const CHAIN: &[Link] = &[
+    Link::Now(always::ADMIT),
+    Link::Mutating(auto_provision::PLUGIN),
+    Link::Now(namespace_lifecycle::PLUGIN),
+    Link::Now(namespace_lifecycle::EXISTS),
+    Link::Now(anti_affinity::PLUGIN),
+    Link::Now(limit_ranger::PLUGIN),
+    Link::Now(service_account::PLUGIN),
+    Link::Now(node_restriction::PLUGIN),
+    Link::Now(taint_nodes::PLUGIN),
+    Link::Now(always_pull_images::PLUGIN),
+    Link::Validating(image_policy::PLUGIN),
+    Link::Now(pod_security::PLUGIN),
+    Link::Now(node_selector::PLUGIN),
+    Link::Now(priority::PLUGIN),
+    Link::Now(default_toleration_seconds::PLUGIN),
+    Link::Now(pod_tolerations::PLUGIN),
+    Link::Now(event_rate_limit::PLUGIN),
+    Link::Now(extended_tolerations::PLUGIN),
+    Link::Now(default_classes::STORAGE),
+    Link::Now(storage_in_use::PLUGIN),
+    Link::Now(owner_references::PLUGIN),
+    Link::Now(claim_resize::PLUGIN),
+    Link::Now(runtime_class::PLUGIN),
+    Link::Now(certificates::APPROVAL),
+    Link::Now(certificates::SIGNING),
+    Link::Now(certificates::ATTEST),
+    Link::Now(certificates::SUBJECT),
+    Link::Now(default_classes::INGRESS),
+    Link::Now(external_ips::PLUGIN),
+    Link::Now(pod_topology_labels::PLUGIN),
+    Link::Now(node_features::PLUGIN),
+    Link::Now(pod_resize::PLUGIN),
+    Link::Now(always::DENY),
 ];
 
 /// Those that run only where they are enabled.
-pub(super) const OFF_BY_DEFAULT: [&str; 9] = [
+pub(super) const OFF_BY_DEFAULT: [&str; 14] = [
     always::ADMIT.name,
     always::DENY.name,
     always_pull_images::PLUGIN.name,
     anti_affinity::PLUGIN.name,
+    auto_provision::PLUGIN.name,
+    event_rate_limit::PLUGIN.name,
     extended_tolerations::PLUGIN.name,
     external_ips::PLUGIN.name,
+    image_policy::PLUGIN.name,
     namespace_lifecycle::EXISTS.name,
+    node_restriction::PLUGIN.name,
     node_selector::PLUGIN.name,
     owner_references::PLUGIN.name,
+    pod_tolerations::PLUGIN.name,
 ];

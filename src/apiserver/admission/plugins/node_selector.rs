@@ -1,6 +1,6 @@
 //! `PodNodeSelector`: the pods of a namespace run on the nodes that an annotation of the namespace selects. Off by default.
 //!
-//! Upstream a file of configuration may give a default and lists of what namespaces may select; there is none here.
+//! The [settings](super::settings) may give a selector for namespaces without one, and what the pods of a namespace may select.
 
 use std::collections::BTreeMap;
 
@@ -22,17 +22,29 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     }
     let wanted = agreed(request)?;
     if wanted.is_empty() {
-        return Ok(());
+        return validate(request);
     }
     let spec = object::member_mut(object::map_of(request.object_mut()), "spec");
     let selector = object::member_mut(spec, "nodeSelector");
     selector.extend(wanted.into_iter().map(|(key, value)| (key, value.into())));
     selector.sort_keys();
-    Ok(())
+    validate(request)
 }
 
 fn validate(request: &Request<'_>) -> Result<(), Refusal> {
-    if request.creates("", "pods") { agreed(request).map(drop) } else { Ok(()) }
+    if !request.creates("", "pods") {
+        return Ok(());
+    }
+    agreed(request)?;
+    let allowed = read(request.live.settings.node_selectors.of(request.namespace()))?;
+    let pod = request.object();
+    let own = pod.pointer("/spec/nodeSelector").and_then(Value::as_object);
+    let is_allowed = |(key, value): (&String, &Value)| allowed.get(key).map(String::as_str) == value.as_str();
+    if allowed.is_empty() || own.into_iter().flatten().all(is_allowed) {
+        return Ok(());
+    }
+    let why = "pod node label selector labels conflict with its namespace whitelist";
+    Err(Refusal::forbidden(&request.review.call.info, object::name(pod), why))
 }
 
 /// What the namespace selects, unless the pod selects otherwise.
@@ -41,7 +53,8 @@ fn agreed(request: &Request<'_>) -> Result<BTreeMap<String, String>, Refusal> {
         return Ok(BTreeMap::new());
     };
     let annotation = object::meta_map(&namespace, "annotations").find(|(key, _)| *key == ANNOTATION);
-    let wanted = annotation.map(|(_, selector)| read(selector)).transpose()?.unwrap_or_default();
+    let default = request.live.settings.node_selectors.default();
+    let wanted = read(annotation.map_or(default, |(_, selector)| selector))?;
     let pod = request.object();
     let own = pod.pointer("/spec/nodeSelector").and_then(Value::as_object);
     let differs = own

@@ -110,7 +110,7 @@ fn may(request: &Request<'_>, wanted: Wanted<'_>) -> Access {
         field_selector: String::new(),
         label_selector: String::new(),
     };
-    request.cluster.access_rules().authorize(&request.review.call.identity.to_user(), &attributes)
+    request.cluster.access(&request.review.call.identity.to_user(), &attributes)
 }
 
 #[cfg(test)]

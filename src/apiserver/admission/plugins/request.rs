@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::pods;
+use super::live::Live;
 use crate::admission::Cluster;
 use crate::admission::review::{Operation, Review};
+use crate::kinds::shared::pod_uses;
 use crate::object;
 use crate::status::Refusal;
 use crate::store::{Kept, Key};
@@ -16,12 +17,17 @@ use crate::store::{Kept, Key};
 pub(in crate::admission) struct Request<'r> {
     pub(super) cluster: &'r dyn Cluster,
     pub(super) review: &'r Review<'r>,
+    pub(super) live: &'r Live,
     object: Option<Cow<'r, Value>>,
 }
 
 impl<'r> Request<'r> {
-    pub(in crate::admission) fn new(cluster: &'r dyn Cluster, review: &'r Review<'r>) -> Self {
-        Self { cluster, review, object: review.object.map(Cow::Borrowed) }
+    pub(in crate::admission) fn new(
+        cluster: &'r dyn Cluster,
+        review: &'r Review<'r>,
+        live: &'r Live,
+    ) -> Self {
+        Self { cluster, review, live, object: review.object.map(Cow::Borrowed) }
     }
 
     /// The object, if a plugin changed it.
@@ -112,6 +118,6 @@ impl<'r> Request<'r> {
 
     /// Whether the pod is the image of one that a kubelet runs by itself.
     pub(super) fn is_mirror_pod(&self) -> bool {
-        pods::is_mirror(self.object())
+        pod_uses::is_mirror(self.object())
     }
 }

@@ -5,7 +5,8 @@ use std::fmt;
 
 use admit_apimachinery::go;
 
-use super::{CHAIN, OFF_BY_DEFAULT, Plugin, Request, resource_quota};
+use super::settings::{AdmissionConfiguration, Settings, SettingsError};
+use super::{CHAIN, Link, Live, OFF_BY_DEFAULT, Request, resource_quota};
 use crate::status::Refusal;
 
 /// Plugins that are on by default and whose place is in other modules.
@@ -16,19 +17,9 @@ pub(in crate::admission) const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebho
 pub(in crate::admission) const VALIDATING_POLICIES: &str = "ValidatingAdmissionPolicy";
 pub(in crate::admission) const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 
-/// Names that kube-apiserver knows and this server does not run: it can only leave them off. Four need configuration
-/// (`NamespaceAutoProvision` writes as the server itself), and the last three are on in a cluster, and do nothing there unless features
-/// are turned on that are off by default in 1.36.
-const NOT_BUILT: &[&str] = &[
-    "EventRateLimit",
-    "ImagePolicyWebhook",
-    "NamespaceAutoProvision",
-    "NodeRestriction",
-    "PodTolerationRestriction",
-    "JobValidation",
-    "PodGroupProtection",
-    "PodGroupWorkloadExists",
-];
+/// Names that kube-apiserver knows and this server does not run: it can only leave them off. The last three are on in a cluster,
+/// and do nothing there unless features are turned on that are off by default in 1.36.
+const NOT_BUILT: &[&str] = &["JobValidation", "PodGroupProtection", "PodGroupWorkloadExists"];
 
 /// The admission plugins that a server runs: those that are on by default in kube-apiserver, unless they are disabled, and those that are
 /// enabled.
@@ -45,6 +36,7 @@ const NOT_BUILT: &[&str] = &[
 pub struct AdmissionPlugins {
     enabled: BTreeSet<&'static str>,
     disabled: BTreeSet<&'static str>,
+    settings: Settings,
 }
 
 /// Why plugins cannot be chosen so.
@@ -56,6 +48,8 @@ pub enum PluginError {
     Overlapped(Vec<String>),
     /// A plugin of kube-apiserver's that this server cannot turn on.
     NotBuilt(String),
+    /// A plugin that cannot be set to what its section says, or has to have one.
+    Settings { plugin: &'static str, error: SettingsError },
 }
 
 impl AdmissionPlugins {
@@ -63,10 +57,28 @@ impl AdmissionPlugins {
     /// `--enable-admission-plugins` and `--disable-admission-plugins` of kube-apiserver say it.
     ///
     /// # Errors
-    /// For names of no plugin, for those that are in both lists, and for plugins that cannot be turned on here.
+    /// For names of no plugin, for those that are in both lists, and for plugins that cannot be turned on here, or not without
+    /// [settings](AdmissionConfiguration).
     pub fn new<E, D>(
         enabled: impl IntoIterator<Item = E>,
         disabled: impl IntoIterator<Item = D>,
+    ) -> Result<Self, PluginError>
+    where
+        E: AsRef<str>,
+        D: AsRef<str>,
+    {
+        Self::configured(enabled, disabled, &AdmissionConfiguration::default())
+    }
+
+    /// The same with settings, as `--admission-control-config-file` of kube-apiserver gives them. [`AdmissionConfiguration`] has an
+    /// example.
+    ///
+    /// # Errors
+    /// As those of [`Self::new`], and for settings that cannot be.
+    pub fn configured<E, D>(
+        enabled: impl IntoIterator<Item = E>,
+        disabled: impl IntoIterator<Item = D>,
+        configuration: &AdmissionConfiguration,
     ) -> Result<Self, PluginError>
     where
         E: AsRef<str>,
@@ -82,7 +94,15 @@ impl AdmissionPlugins {
             return Err(PluginError::NotBuilt((*name).to_owned()));
         }
         let enabled = enabled.into_iter().filter(|name| OFF_BY_DEFAULT.contains(name)).collect();
-        Ok(Self { enabled, disabled })
+        let mut plugins = Self { enabled, disabled, settings: Settings::default() };
+        plugins.settings = Settings::read(configuration, |name| plugins.is_enabled(name))
+            .map_err(|(plugin, error)| PluginError::Settings { plugin, error })?;
+        Ok(plugins)
+    }
+
+    /// The settings of the plugins with nothing remembered.
+    pub(in crate::admission) fn live(&self) -> Live {
+        Live::new(self.settings.clone())
     }
 
     /// Whether the plugin of this name runs.
@@ -93,24 +113,38 @@ impl AdmissionPlugins {
             && (!OFF_BY_DEFAULT.contains(&name) || self.enabled.contains(name))
     }
 
-    fn enabled(&self) -> impl Iterator<Item = &'static Plugin> {
-        CHAIN.iter().filter(|plugin| self.is_enabled(plugin.name))
+    fn enabled(&self) -> impl Iterator<Item = &'static Link> {
+        CHAIN.iter().filter(|link| self.is_enabled(link.name()))
     }
 
     /// Lets each plugin change the object.
-    pub(in crate::admission) fn mutate(&self, request: &mut Request<'_>) -> Result<(), Refusal> {
-        self.enabled().filter_map(|plugin| plugin.mutate).try_for_each(|mutate| mutate(request))
+    pub(in crate::admission) async fn mutate(&self, request: &mut Request<'_>) -> Result<(), Refusal> {
+        for link in self.enabled() {
+            match link {
+                Link::Now(plugin) => plugin.mutate.map_or(Ok(()), |mutate| mutate(request))?,
+                Link::Mutating(waiting) => (waiting.ask)(request).await?,
+                Link::Validating(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Asks each plugin whether the object may be written.
-    pub(in crate::admission) fn validate(&self, request: &Request<'_>) -> Result<(), Refusal> {
-        self.enabled().filter_map(|plugin| plugin.validate).try_for_each(|validate| validate(request))
+    pub(in crate::admission) async fn validate(&self, request: &Request<'_>) -> Result<(), Refusal> {
+        for link in self.enabled() {
+            match link {
+                Link::Now(plugin) => plugin.validate.map_or(Ok(()), |validate| validate(request))?,
+                Link::Mutating(_) => {}
+                Link::Validating(waiting) => (waiting.ask)(request).await?,
+            }
+        }
+        Ok(())
     }
 }
 
 /// Names of plugins that run, some of them only where they are enabled.
 fn run() -> impl Iterator<Item = &'static str> {
-    CHAIN.iter().map(|plugin| plugin.name).chain(ELSEWHERE)
+    CHAIN.iter().map(Link::name).chain(ELSEWHERE)
 }
 
 fn known<N: AsRef<str>>(
@@ -136,6 +170,13 @@ impl fmt::Display for PluginError {
                 return write!(
                     f,
                     "[{names}] in enable-admission-plugins and disable-admission-plugins overlapped"
+                );
+            }
+            Self::Settings { plugin, error } => {
+                return write!(
+                    f,
+                    "admission-control-config-file: plugin {} cannot be set up: {error}",
+                    go::quote(plugin)
                 );
             }
             Self::NotBuilt(name) => {
@@ -181,12 +222,12 @@ mod tests {
         );
         assert!(
             unknown.contains(
-                "NamespaceLifecycle, NodeDeclaredFeatureValidator, OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, "
+                "NamespaceLifecycle, NodeDeclaredFeatureValidator, NodeRestriction, OwnerReferencesPermissionEnforcement, "
             ),
             "{unknown}"
         );
-        let missing = told(&["NodeRestriction"], &[]);
-        let says = "enable-admission-plugins plugin \"NodeRestriction\" is not part of this server; ";
+        let missing = told(&["PodGroupProtection"], &[]);
+        let says = "enable-admission-plugins plugin \"PodGroupProtection\" is not part of this server; ";
         assert!(missing.starts_with(says), "{missing}");
         assert_eq!(
             told(&["Priority"], &["Priority"]),

@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::pods::{self, items, text};
+use super::pods::{items, text};
 use super::{Plugin, Request};
 use crate::admission::review::Operation;
+use crate::kinds::shared::pod_uses;
 use crate::object;
 use crate::status::Refusal;
 
@@ -166,7 +167,7 @@ fn mirror(pod: &Value) -> Result<(), &'static str> {
     if !account_name(pod).is_empty() {
         return Err("a mirror pod may not reference service accounts");
     }
-    if pods::secrets(pod).next().is_some() {
+    if pod_uses::secrets(pod).next().is_some() {
         return Err("a mirror pod may not reference secrets");
     }
     let mut sources = items(pod, "/spec/volumes").flat_map(|volume| items(volume, "/projected/sources"));

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use admit_policy::rbac::AccessRules;
-use admit_policy::{GroupVersionKind, Schemas, Unmade};
+use admit_policy::{Access, AccessAttributes, GroupVersionKind, Schemas, Unmade, UserInfo};
 use futures::executor::block_on;
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::{Plugin, Request};
+use super::{Live, Plugin, Request};
 use crate::admission::Cluster;
 use crate::admission::review::Review;
 use crate::authorization::Authorization;
@@ -37,8 +37,12 @@ impl Cluster for Stored {
         None
     }
 
-    fn access_rules(&self) -> Arc<AccessRules> {
-        Authorization::default().rules(self)
+    fn access(&self, user: &UserInfo, attributes: &AccessAttributes) -> Access {
+        Authorization::default().access(self, user, attributes)
+    }
+
+    fn make_namespace<'r>(&'r self, _: &'r str) -> BoxFuture<'r, Result<(), Refusal>> {
+        Box::pin(async { Err(Refusal::internal("nobody makes namespaces here")) })
     }
 
     fn schemas(&self) -> &dyn Schemas {
@@ -143,7 +147,8 @@ impl<'a> Asked<'a> {
             None => Review::create(&call, name, self.object, false, json!({})),
             Some(old) => Review::update(&call, name, (self.object, old), false, json!({})),
         };
-        let mut request = Request::new(&cluster, &review);
+        let live = Live::default();
+        let mut request = Request::new(&cluster, &review, &live);
         if let Some(mutate) = plugin.mutate {
             mutate(&mut request)?;
         }

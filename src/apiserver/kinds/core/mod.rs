@@ -23,6 +23,8 @@ mod service_account;
 mod volume_sources;
 pub(in crate::kinds) mod volume_spec;
 
+pub(crate) use pod_status::quality as quality_of_service;
+
 use super::Strategy;
 
 pub(super) const KINDS: &[Strategy] = &[

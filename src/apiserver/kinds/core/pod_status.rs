@@ -185,7 +185,7 @@ pub(super) fn known_quality(pod: &Value) -> &str {
 }
 
 /// The class of a pod by what its containers ask for.
-pub(super) fn quality(pod: &Value) -> &'static str {
+pub(crate) fn quality(pod: &Value) -> &'static str {
     let spec = &pod["spec"];
     let listed = ["containers", "initContainers"].into_iter().filter_map(|list| spec.get(list)?.as_array());
     // A pod that asks for resources as a whole is judged by them.

@@ -14,6 +14,7 @@ pub(crate) mod network;
 pub(crate) mod node_selector;
 pub(crate) mod pod_spec;
 pub(crate) mod pod_template;
+pub(crate) mod pod_uses;
 pub(crate) mod reference;
 pub(crate) mod replicas;
 pub(crate) mod resource_names;

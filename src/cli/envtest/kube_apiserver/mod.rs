@@ -19,6 +19,7 @@ use super::handover::{self, Handover};
 use super::serving_pair::ServingPair;
 use super::{keys, users};
 use crate::cli::Exit;
+use crate::cli::admission_configuration;
 use crate::cli::process::{self, Fault, GRACE, Threads};
 use crate::telemetry::LogFormat;
 
@@ -89,7 +90,7 @@ impl Asked {
 
     async fn serve(self, shutdown: CancellationToken) -> Result<(), Fault> {
         let Self { given, listen, etcd, builder, advertised, audit, range } = self;
-        if anonymous_asked(&given)? && authorization(&given)? == AuthorizationMode::AlwaysAllow {
+        if anonymous_asked(&given)? && authorization(&given)?.contains(&AuthorizationMode::AlwaysAllow) {
             tracing::warn!(
                 "--anonymous-auth: requests without credentials are refused where AlwaysAllow decides"
             );
@@ -170,9 +171,10 @@ fn etcd(given: &Given) -> Result<SocketAddr, Fault> {
 
 /// What the server decides by.
 fn decided(given: &Given, program: &Path) -> Result<ServerBuilder, Fault> {
-    let plugins = AdmissionPlugins::new(
+    let plugins = AdmissionPlugins::configured(
         given.list("enable-admission-plugins"),
         given.list("disable-admission-plugins"),
+        &admission_configuration::read(given.path("admission-control-config-file").as_deref())?,
     );
     let plugins = plugins.map_err(|error| Fault::usage(format!("--{error}")))?;
     let chosen = assets::chosen_controllers(program);
@@ -186,9 +188,9 @@ fn decided(given: &Given, program: &Path) -> Result<ServerBuilder, Fault> {
     let mut builder = Server::builder()
         .admission_plugins(plugins)
         .controllers(controllers)
-        .authorization(authorization)
         // Else everybody could do everything, whoever they are: as kube-apiserver, whatever the flag asks.
-        .anonymous(anonymous_asked(given)? && authorization != AuthorizationMode::AlwaysAllow);
+        .anonymous(anonymous_asked(given)? && !authorization.contains(&AuthorizationMode::AlwaysAllow))
+        .authorization(authorization);
     if let Some(path) = given.path("token-auth-file") {
         let flag = "token-auth-file";
         let users =
@@ -204,22 +206,27 @@ fn anonymous_asked(given: &Given) -> Result<bool, Fault> {
     Ok(given.switch("anonymous-auth")?.unwrap_or(true))
 }
 
-fn authorization(given: &Given) -> Result<AuthorizationMode, Fault> {
-    // As kube-apiserver where nobody says otherwise.
-    let mut mode = AuthorizationMode::AlwaysAllow;
-    let asked = given.list("authorization-mode");
-    for name in &asked {
-        match *name {
-            "AlwaysAllow" => return Ok(AuthorizationMode::AlwaysAllow),
-            "RBAC" => mode = AuthorizationMode::Rbac,
+/// The modes in their order.
+fn authorization(given: &Given) -> Result<Vec<AuthorizationMode>, Fault> {
+    let mut modes = Vec::new();
+    for name in given.list("authorization-mode") {
+        let mode = match name {
+            "AlwaysAllow" => AuthorizationMode::AlwaysAllow,
+            "Node" => AuthorizationMode::Node,
+            "RBAC" => AuthorizationMode::Rbac,
             other => {
                 return Err(Fault::usage(format!(
-                    "--authorization-mode: `{other}` is not built; RBAC and AlwaysAllow are, so leave it out"
+                    "--authorization-mode: `{other}` is not built; Node, RBAC and AlwaysAllow are, so leave it out"
                 )));
             }
+        };
+        if modes.contains(&mode) {
+            return Err(Fault::usage(format!("--authorization-mode: `{name}` is given more than once")));
         }
+        modes.push(mode);
     }
-    Ok(mode)
+    // As kube-apiserver where nobody says otherwise.
+    Ok(if modes.is_empty() { vec![AuthorizationMode::AlwaysAllow] } else { modes })
 }
 
 /// The keys and names of service accounts' tokens.

@@ -13,6 +13,11 @@ pub(super) const PROGRAM: Program = Program {
 
 const FLAGS: &[Flag] = &[
     Flag {
+        name: "admission-control-config-file",
+        value: "FILE",
+        help: "What admission plugins are set to: an AdmissionConfiguration",
+    },
+    Flag {
         name: "advertise-address",
         value: "IP",
         help: "Address of the endpoint of Service default/kubernetes [default: the bind address, or this machine's]",
@@ -59,7 +64,11 @@ const FLAGS: &[Flag] = &[
         value: "FILE",
         help: "Which requests are in the audit log, and how much of them; without one, none is",
     },
-    Flag { name: "authorization-mode", value: "MODES", help: "RBAC or AlwaysAllow [default: AlwaysAllow]" },
+    Flag {
+        name: "authorization-mode",
+        value: "MODES",
+        help: "Node, RBAC or AlwaysAllow, with commas between [default: AlwaysAllow]",
+    },
     Flag { name: "bind-address", value: "IP", help: "Address to listen on [default: 0.0.0.0]" },
     Flag {
         name: "cert-dir",
@@ -175,11 +184,11 @@ const NOT_BUILT: &[NotBuilt] = &[
     },
     NotBuilt {
         names: &["authorization-"],
-        instead: "who may do what is said by RBAC or AlwaysAllow (--authorization-mode)",
+        instead: "who may do what is said by Node, RBAC or AlwaysAllow (--authorization-mode)",
     },
     NotBuilt {
-        names: &["admission-control-config-file", "admission-control"],
-        instead: "plugins run with their defaults; choose among them with --enable- and --disable-admission-plugins",
+        names: &["admission-control"],
+        instead: "choose among plugins with --enable- and --disable-admission-plugins",
     },
     NotBuilt {
         names: &[

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::policy::{Level, LevelVersion, Version};
+use super::super::settings::{Level, LevelVersion, Version};
 use super::subject::{Failure, Row, Subject};
 use super::{baseline, restricted};
 

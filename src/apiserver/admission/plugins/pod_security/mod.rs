@@ -1,9 +1,8 @@
 //! `PodSecurity`: the labels of a namespace say which of the Pod Security Standards its pods have to meet, and of which
-//! its users are warned. Read from k8s.io/pod-security-admission of Kubernetes 1.36.
+//! its users are warned. The [settings](super::settings) say what counts without labels, and who is exempt. Read from k8s.io/pod-security-admission of Kubernetes 1.36.
 
 mod baseline;
 mod check;
-mod policy;
 mod restricted;
 mod setters;
 mod subject;
@@ -15,13 +14,13 @@ use admit_apimachinery::go;
 use serde_json::Value;
 
 use super::pods::{items, text};
+use super::settings::{Level, LevelVersion, PodSecurity, Policy};
 use super::{Plugin, Request};
 use crate::admission::review::Operation;
 use crate::status::{Cause, Refusal};
 use crate::{interrupt, object};
 
 use self::check::Failures;
-use self::policy::{Level, LevelVersion, Policy};
 use self::subject::Subject;
 
 pub(super) const PLUGIN: Plugin = Plugin { name: "PodSecurity", mutate: None, validate: Some(validate) };
@@ -68,12 +67,14 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
 /// The labels are understood where they are new or changed; pods that are there and do not meet a stricter level are
 /// told.
 fn of_namespace(request: &Request<'_>) -> Result<(), Refusal> {
-    let namespace = request.object();
-    let (policy, wrong) = Policy::of(namespace);
+    let (namespace, set) = (request.object(), settings(request));
+    let (policy, wrong) = Policy::of(namespace, &set.defaults);
     if request.review.operation == Operation::Create {
-        return refuse_labels(request, &wrong);
+        refuse_labels(request, &wrong)?;
+        warn_of_exemption(request, &policy);
+        return Ok(());
     }
-    let (old, old_wrong) = Policy::of(request.old());
+    let (old, old_wrong) = Policy::of(request.old(), &set.defaults);
     if wrong != old_wrong {
         refuse_labels(request, &wrong)?;
     }
@@ -82,10 +83,53 @@ fn of_namespace(request: &Request<'_>) -> Result<(), Refusal> {
     if policy.enforce == old.enforce || policy.enforce.level == Level::Privileged || is_relaxed {
         return Ok(());
     }
+    if set.namespaces.iter().any(|exempt| exempt == object::name(namespace)) {
+        warn_of_exemption(request, &policy);
+        return Ok(());
+    }
     for warning in of_existing(request, object::name(namespace), policy.enforce)? {
         request.review.call.warnings.add(warning);
     }
     Ok(())
+}
+
+fn settings<'r>(request: &Request<'r>) -> &'r PodSecurity {
+    &request.live.settings.pod_security
+}
+
+/// Tells of labels that say something in a namespace where nothing is looked at.
+fn warn_of_exemption(request: &Request<'_>, policy: &Policy) {
+    let (namespace, set) = (request.object(), settings(request));
+    let name = object::name(namespace);
+    let is_exempt = set.namespaces.iter().any(|exempt| exempt == name);
+    if is_exempt && !policy.is_privileged() && *policy != set.defaults {
+        request.review.call.warnings.add(format!(
+            "namespace {} is exempt from Pod Security, and the policy ({}) will be ignored",
+            go::quote(name),
+            policy.labelled(namespace)
+        ));
+    }
+}
+
+/// Whether nothing is looked at for the sake of where it is or who sends it; that is noted.
+fn is_exempt(request: &Request<'_>) -> bool {
+    let set = settings(request);
+    let has = |list: &[String], name: &str| list.iter().any(|exempt| exempt == name);
+    let why = if has(&set.namespaces, request.namespace()) {
+        "namespace"
+    } else if has(&set.usernames, &request.review.call.identity.username) {
+        "user"
+    } else {
+        return false;
+    };
+    annotate(request, "exempt", why.to_owned());
+    true
+}
+
+/// Whether the pod runs by a class that is exempt.
+fn runs_exempt(request: &Request<'_>, pod: &Value) -> bool {
+    let class = text(pod, "/spec/runtimeClassName");
+    !class.is_empty() && settings(request).runtime_classes.iter().any(|exempt| exempt == class)
 }
 
 fn refuse_labels(request: &Request<'_>, causes: &[Cause]) -> Result<(), Refusal> {
@@ -101,7 +145,10 @@ fn of_existing(
     namespace: &str,
     enforce: LevelVersion,
 ) -> Result<Vec<String>, Refusal> {
-    let pods = request.all_packed("pods", Some(namespace))?;
+    let mut pods = request.all_packed("pods", Some(namespace))?;
+    if !settings(request).runtime_classes.is_empty() {
+        pods.retain(|pod| !runs_exempt(request, &pod.object.values()));
+    }
     let mut controllers = HashSet::new();
     // One pod of each controller before all others: they are alike.
     let (first, others): (Vec<_>, Vec<_>) = pods.iter().partition(|pod| {
@@ -152,14 +199,21 @@ fn of_existing(
 }
 
 fn of_pod(request: &Request<'_>) -> Result<(), Refusal> {
+    if is_exempt(request) {
+        return Ok(());
+    }
     let Some(namespace) = request.stored("namespaces", "", request.namespace()) else { return Ok(()) };
-    let (policy, wrong) = Policy::of(&namespace);
+    let (policy, wrong) = Policy::of(&namespace, &settings(request).defaults);
     let pod = request.object();
     if wrong.is_empty() && policy.is_privileged() {
         annotate(request, "enforce-policy", "privileged:latest".to_owned());
         return Ok(());
     }
     if request.review.operation == Operation::Update && !is_significant(pod, request.old()) {
+        return Ok(());
+    }
+    if runs_exempt(request, pod) {
+        annotate(request, "exempt", "runtimeClass".to_owned());
         return Ok(());
     }
     let subject = Subject::of(pod);
@@ -179,8 +233,19 @@ fn of_pod(request: &Request<'_>) -> Result<(), Refusal> {
 
 /// Templates are let in whatever they hold: what is made of them is not.
 fn of_template(request: &Request<'_>, template: &Value) {
+    if is_exempt(request) {
+        return;
+    }
     let Some(namespace) = request.stored("namespaces", "", request.namespace()) else { return };
-    let (policy, wrong) = Policy::of(&namespace);
+    let (policy, wrong) = Policy::of(&namespace, &settings(request).defaults);
+    let says_nothing = [policy.warn, policy.audit].iter().all(|mode| mode.level == Level::Privileged);
+    if wrong.is_empty() && says_nothing {
+        return;
+    }
+    if runs_exempt(request, template) {
+        annotate(request, "exempt", "runtimeClass".to_owned());
+        return;
+    }
     tell_wrong(request, &wrong);
     warn(request, &policy, &Subject::of(template));
 }

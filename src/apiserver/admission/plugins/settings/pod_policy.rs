@@ -1,4 +1,4 @@
-//! What the labels of a namespace ask for.
+//! The Pod Security Standards that are asked for: by the labels of a namespace, and else by what is set for all.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ const PREFIX: &str = "pod-security.kubernetes.io/";
 
 /// From the least strict to the strictest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(in crate::admission::plugins) enum Level {
     Privileged,
     Baseline,
     Restricted,
@@ -19,45 +19,49 @@ pub(super) enum Level {
 
 /// The minor version of Kubernetes whose standards count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Version {
+pub(in crate::admission::plugins) enum Version {
     Minor(u32),
     Latest,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LevelVersion {
-    pub(super) level: Level,
-    pub(super) version: Version,
+pub(in crate::admission::plugins) struct LevelVersion {
+    pub(in crate::admission::plugins) level: Level,
+    pub(in crate::admission::plugins) version: Version,
+}
+
+impl Default for LevelVersion {
+    fn default() -> Self {
+        Self { level: Level::Privileged, version: Version::Latest }
+    }
 }
 
 /// What is enforced, what is written to the audit log, and what users are warned of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Policy {
-    pub(super) enforce: LevelVersion,
-    pub(super) audit: LevelVersion,
-    pub(super) warn: LevelVersion,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::admission::plugins) struct Policy {
+    pub(in crate::admission::plugins) enforce: LevelVersion,
+    pub(in crate::admission::plugins) audit: LevelVersion,
+    pub(in crate::admission::plugins) warn: LevelVersion,
 }
 
 impl Policy {
     /// The policy of a namespace, and what is wrong with its labels. There is one, whatever is wrong: what is to be
-    /// enforced is then as strict as can be.
-    pub(super) fn of(namespace: &Value) -> (Self, Vec<Cause>) {
+    /// enforced is then as strict as can be. What no label says is as set for all.
+    pub(in crate::admission::plugins) fn of(namespace: &Value, set: &Self) -> (Self, Vec<Cause>) {
         let mut causes = Vec::new();
-        let mut mode = |name: &str, otherwise: Level| {
+        let mut mode = |name: &str, otherwise: Level, set: LevelVersion| {
             let level = label(namespace, name).map(|text| {
-                let wrong = "must be one of privileged, baseline, restricted";
-                Level::parse(text).ok_or_else(|| causes.push(invalid(name, text, wrong)))
+                Level::parse(text).ok_or_else(|| causes.push(invalid(name, text, Level::WANTED)))
             });
             let version = format!("{name}-version");
             let asked = label(namespace, &version).map(|text| {
-                let wrong = "must be \"latest\" or \"v1.x\"";
-                Version::parse(text).ok_or_else(|| causes.push(invalid(&version, text, wrong)))
+                Version::parse(text).ok_or_else(|| causes.push(invalid(&version, text, Version::WANTED)))
             });
-            Mode { level, version: asked, otherwise }
+            Mode { level, version: asked, otherwise, set }
         };
-        let enforce = mode("enforce", Level::Restricted);
-        let audit = mode("audit", Level::Privileged);
-        let warn = mode("warn", Level::Privileged);
+        let enforce = mode("enforce", Level::Restricted, set.enforce);
+        let audit = mode("audit", Level::Privileged, set.audit);
+        let warn = mode("warn", Level::Privileged, set.warn);
         let mut policy = Self { enforce: enforce.get(), audit: audit.get(), warn: warn.get() };
         // Who is refused is warned beforehand, also of what makes pods.
         if let (None, Some(Ok(level))) = (&warn.level, enforce.level)
@@ -71,7 +75,17 @@ impl Policy {
         (policy, causes)
     }
 
-    pub(super) fn is_privileged(&self) -> bool {
+    /// The modes by their names, as far as a label of the namespace says something that is more than privileged.
+    pub(in crate::admission::plugins) fn labelled(&self, namespace: &Value) -> String {
+        let modes = [("enforce", self.enforce), ("audit", self.audit), ("warn", self.warn)];
+        let labelled = modes.into_iter().filter(|(name, mode)| {
+            let says = |name: &str| label(namespace, name).is_some();
+            mode.level != Level::Privileged && (says(name) || says(&format!("{name}-version")))
+        });
+        labelled.map(|(name, mode)| format!("{name}={mode}")).collect::<Vec<_>>().join(", ")
+    }
+
+    pub(in crate::admission::plugins) fn is_privileged(&self) -> bool {
         [self.enforce, self.audit, self.warn].iter().all(|mode| mode.level == Level::Privileged)
     }
 }
@@ -82,12 +96,14 @@ struct Mode {
     version: Option<Result<Version, ()>>,
     /// The level in place of one that cannot be understood.
     otherwise: Level,
+    /// What counts where there are none.
+    set: LevelVersion,
 }
 
 impl Mode {
     fn get(&self) -> LevelVersion {
-        let level = self.level.map_or(Level::Privileged, |level| level.unwrap_or(self.otherwise));
-        let version = self.version.map_or(Version::Latest, |version| version.unwrap_or(Version::Latest));
+        let level = self.level.map_or(self.set.level, |level| level.unwrap_or(self.otherwise));
+        let version = self.version.map_or(self.set.version, |version| version.unwrap_or(Version::Latest));
         LevelVersion { level, version }
     }
 }
@@ -101,7 +117,9 @@ fn invalid(name: &str, value: &str, why: &str) -> Cause {
 }
 
 impl Level {
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) const WANTED: &str = "must be one of privileged, baseline, restricted";
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
         match text {
             "privileged" => Some(Self::Privileged),
             "baseline" => Some(Self::Baseline),
@@ -112,7 +130,9 @@ impl Level {
 }
 
 impl Version {
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) const WANTED: &str = "must be \"latest\" or \"v1.x\"";
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
         if text == "latest" {
             return Some(Self::Latest);
         }

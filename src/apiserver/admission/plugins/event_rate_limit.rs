@@ -1,0 +1,52 @@
+//! `EventRateLimit`: so many events are taken of the whole server, of a namespace, of a user, and of a source about an object. Off by
+//! default; the [settings](super::settings) give the limits.
+//!
+//! Read from plugin/pkg/admission/eventratelimit of Kubernetes 1.36.
+
+use admit_apimachinery::pointer::text;
+use admit_apimachinery::status::{Reason, Status};
+use tokio::time::Instant;
+
+use super::settings::LimitKind;
+use super::{Plugin, Request};
+use crate::status::Refusal;
+
+pub(super) const PLUGIN: Plugin = Plugin { name: "EventRateLimit", mutate: None, validate: Some(validate) };
+
+/// Events of `events.k8s.io` are not counted, as upstream, which looks at the kind that is sent.
+fn validate(request: &Request<'_>) -> Result<(), Refusal> {
+    if !request.creates("", "events") && !request.updates("", "events") {
+        return Ok(());
+    }
+    let now = Instant::now();
+    let mut refusal = None;
+    // Each limit counts what the others refuse, and the last one that refuses is told.
+    for (kind, buckets) in &request.live.events {
+        let key = key(request, *kind);
+        if !buckets.take(&key, now) {
+            let kind = kind.name();
+            refusal = Some(format!("Too many requests: limit reached on type {kind} for key {key}"));
+        }
+    }
+    refusal.map_or(Ok(()), |why| Err(Status::new(Reason::TooManyRequests, why).into()))
+}
+
+/// Whose limit it is.
+fn key(request: &Request<'_>, kind: LimitKind) -> String {
+    match kind {
+        LimitKind::Server => String::new(),
+        LimitKind::Namespace => request.namespace().to_owned(),
+        LimitKind::User => request.review.call.identity.username.clone(),
+        LimitKind::SourceAndObject => [
+            "/source/component",
+            "/source/host",
+            "/involvedObject/kind",
+            "/involvedObject/namespace",
+            "/involvedObject/name",
+            "/involvedObject/uid",
+            "/involvedObject/apiVersion",
+        ]
+        .map(|pointer| text(request.object(), pointer))
+        .concat(),
+    }
+}

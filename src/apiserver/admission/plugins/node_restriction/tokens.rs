@@ -1,0 +1,142 @@
+//! Tokens that a kubelet asks for: each is bound to a pod on its node, and meant for somebody whom the pod wants one for, or whom
+//! the node may ask for.
+
+use admit_apimachinery::field_error::together;
+use admit_apimachinery::go;
+use admit_apimachinery::pointer::{items, text};
+use admit_policy::AccessAttributes;
+use serde_json::Value;
+
+use super::super::Request;
+use super::pods;
+use crate::admission::review::Operation;
+use crate::kinds::shared::pod_uses;
+use crate::object;
+use crate::status::Refusal;
+
+/// Volumes that are built in and handed to a driver of CSI, which has another name.
+const HANDED_OVER: [(&str, &str); 7] = [
+    ("awsElasticBlockStore", "ebs.csi.aws.com"),
+    ("azureDisk", "disk.csi.azure.com"),
+    ("azureFile", "file.csi.azure.com"),
+    ("cinder", "cinder.csi.openstack.org"),
+    ("gcePersistentDisk", "pd.csi.storage.gke.io"),
+    ("portworxVolume", "pxd.portworx.com"),
+    ("vsphereVolume", "csi.vsphere.vmware.com"),
+];
+
+pub(super) fn admit(request: &Request<'_>, node: &str) -> Result<(), Refusal> {
+    if request.review.operation != Operation::Create {
+        return Ok(());
+    }
+    let asked = request.object();
+    let bound = |field: &str| text(asked, &format!("/spec/boundObjectRef/{field}"));
+    if (bound("apiVersion"), bound("kind")) != ("v1", "Pod") || bound("name").is_empty() {
+        return Err(request.forbidden("node requested token not bound to a pod"));
+    }
+    let uid = bound("uid");
+    if uid.is_empty() {
+        return Err(request.forbidden("node requested token with a pod binding without a uid"));
+    }
+    let pod = pods::stored(request, bound("name"))?;
+    if uid != object::uid(&pod) {
+        return Err(request.forbidden(&format!(
+            "the UID in the bound object reference ({uid}) does not match the UID in record. The object might have been \
+             deleted and then recreated"
+        )));
+    }
+    if text(&pod, "/spec/nodeName") != node {
+        return Err(request.forbidden("node requested token bound to a pod scheduled on a different node"));
+    }
+    admit_audience(request, &pod).map_err(|why| request.forbidden(&why))
+}
+
+/// Whether the token is meant for somebody whom a volume of the pod wants one for, or whom roles let the node ask for.
+fn admit_audience(request: &Request<'_>, pod: &Value) -> Result<(), String> {
+    let audience = match items(request.object(), "/spec/audiences") {
+        [] => "",
+        [one] => one.as_str().unwrap_or_default(),
+        _ => return Err("node may only request 0 or 1 audiences".to_owned()),
+    };
+    match is_wanted(request, pod, audience) {
+        Err(why) => return Err(format!("error validating audience {}: {why}", go::quote(audience))),
+        Ok(true) => return Ok(()),
+        Ok(false) => {}
+    }
+    let identity = &request.review.call.identity;
+    let attributes = AccessAttributes::Resource {
+        verb: "request-serviceaccounts-token-audience".to_owned(),
+        group: String::new(),
+        version: "v1".to_owned(),
+        resource: audience.to_owned(),
+        subresource: String::new(),
+        namespace: request.namespace().to_owned(),
+        name: request.review.name.to_owned(),
+        field_selector: String::new(),
+        label_selector: String::new(),
+    };
+    if request.cluster.access(&identity.to_user(), &attributes).allowed {
+        return Ok(());
+    }
+    Err(format!(
+        "audience {} not found in pod spec volume, {} is not authorized to request tokens for this audience",
+        go::quote(audience),
+        identity.username
+    ))
+}
+
+/// Whether a volume of the pod wants a token for the audience: itself, or by its driver.
+///
+/// # Errors
+/// Where no volume is seen to, and some cannot be looked into.
+fn is_wanted(request: &Request<'_>, pod: &Value, audience: &str) -> Result<bool, String> {
+    let mut problems = Vec::new();
+    for volume in items(pod, "/spec/volumes") {
+        let mut tokens = items(volume, "/projected/sources")
+            .iter()
+            .filter_map(|source| source.get("serviceAccountToken").filter(|token| token.is_object()));
+        if tokens.any(|token| text(token, "/audience") == audience) {
+            return Ok(true);
+        }
+        match driver(request, pod, volume).and_then(|driver| match driver {
+            Some(driver) => gives(request, &driver, audience),
+            None => Ok(false),
+        }) {
+            Ok(true) => return Ok(true),
+            Ok(false) => {}
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() { Ok(false) } else { Err(together(problems.into_iter())) }
+}
+
+/// The driver of CSI behind a volume.
+fn driver(request: &Request<'_>, pod: &Value, volume: &Value) -> Result<Option<String>, String> {
+    let Some(claim) = pod_uses::claim(pod, volume) else { return Ok(driver_of(volume)) };
+    let missing = |kind: &str, name: &str| format!("{kind} {} not found", go::quote(name));
+    let claimed = request
+        .stored("persistentvolumeclaims", request.namespace(), &claim)
+        .ok_or_else(|| missing("persistentvolumeclaim", &claim))?;
+    let name = text(&claimed, "/spec/volumeName");
+    let stored =
+        request.stored("persistentvolumes", "", name).ok_or_else(|| missing("persistentvolume", name))?;
+    Ok(stored.get("spec").and_then(driver_of))
+}
+
+/// That of a volume, or of the spec of a persistent one.
+fn driver_of(volume: &Value) -> Option<String> {
+    let own = text(volume, "/csi/driver");
+    if !own.is_empty() {
+        return Some(own.to_owned());
+    }
+    let is_it = |(source, _): &(&str, &str)| volume.get(source).is_some_and(Value::is_object);
+    HANDED_OVER.into_iter().find(is_it).map(|(_, driver)| driver.to_owned())
+}
+
+/// Whether a driver gets tokens for the audience with each of its volumes.
+fn gives(request: &Request<'_>, driver: &str, audience: &str) -> Result<bool, String> {
+    let stored = request
+        .stored("csidrivers", "", driver)
+        .ok_or_else(|| format!("csidriver.storage.k8s.io {} not found", go::quote(driver)))?;
+    Ok(items(&stored, "/spec/tokenRequests").iter().any(|asked| text(asked, "/audience") == audience))
+}

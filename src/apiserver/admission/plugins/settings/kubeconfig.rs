@@ -1,0 +1,105 @@
+//! A backend that a kubeconfig names: that of its current context.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use admit_apimachinery::go::json;
+use admit_apimachinery::pointer::{items, text};
+use admit_policy::webhook::Client;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::sections::{AdmissionConfiguration, SettingsError, parsed};
+use crate::callout::{Callee, Credentials};
+
+/// What client-go gives the backends of kubeconfigs.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Fields that say something upstream, of a cluster and of a user.
+const NOT_BUILT: [&str; 6] =
+    ["auth-provider", "exec", "as", "insecure-skip-tls-verify", "proxy-url", "tokenFile"];
+
+/// The backend of the kubeconfig in `path`.
+///
+/// # Errors
+/// For a file that names none, and for what cannot be read of it.
+pub(super) fn backend(configuration: &AdmissionConfiguration, path: &str) -> Result<Callee, SettingsError> {
+    let path = PathBuf::from(path);
+    let document = parsed(&configuration.file(&path)?)?;
+    let wrong = |why: &str| SettingsError::Text(format!("`{}`: {why}", path.display()));
+    let named = |list: &str, part: &str, name: &str| -> Value {
+        let found = items(&document, list).iter().find(|item| text(item, "/name") == name);
+        found.and_then(|item| item.get(part)).cloned().unwrap_or_default()
+    };
+    let current = text(&document, "/current-context");
+    let context = named("/contexts", "context", current);
+    if current.is_empty() || context.is_null() {
+        return Err(wrong("it has no current context"));
+    }
+    let cluster = named("/clusters", "cluster", text(&context, "/cluster"));
+    let user = named("/users", "user", text(&context, "/user"));
+    let is_said = |part: &Value, field: &str| {
+        part.get(field).is_some_and(|said| !said.is_null() && *said != Value::Bool(false))
+    };
+    let not_built = NOT_BUILT.into_iter().find(|field| is_said(&cluster, field) || is_said(&user, field));
+    if let Some(field) = not_built {
+        return Err(SettingsError::FieldNotBuilt(format!("{field} in `{}`", path.display())));
+    }
+    let server = text(&cluster, "/server");
+    if !server.starts_with("https://") {
+        return Err(wrong("the server of its cluster has to begin with https://"));
+    }
+    let source = Source { configuration, folder: path.parent().unwrap_or_else(|| Path::new("")) };
+    let authority = source.pem(&cluster, "certificate-authority")?;
+    if authority.is_empty() {
+        let why = "certificate-authority or certificate-authority-data of its cluster is needed: the machine's own \
+                   authorities are not trusted here";
+        return Err(wrong(why));
+    }
+    let callee = Callee {
+        client: Client::Url(server.to_owned()),
+        ca_bundle: authority.into_bytes(),
+        timeout: TIMEOUT,
+        credentials: Credentials {
+            certificate: source.pem(&user, "client-certificate")?,
+            key: source.pem(&user, "client-key")?,
+            authorization: authorization(&user),
+            server_name: text(&cluster, "/tls-server-name").to_owned(),
+        },
+    };
+    callee.check().map_err(|error| wrong(&error.to_string()))?;
+    Ok(callee)
+}
+
+fn authorization(user: &Value) -> String {
+    let (token, name) = (text(user, "/token"), text(user, "/username"));
+    if !token.is_empty() {
+        return format!("Bearer {token}");
+    }
+    let pair = format!("{name}:{}", text(user, "/password"));
+    if name.is_empty() { String::new() } else { format!("Basic {}", STANDARD.encode(pair)) }
+}
+
+/// Where a kubeconfig is, and its files are from.
+struct Source<'c> {
+    configuration: &'c AdmissionConfiguration,
+    folder: &'c Path,
+}
+
+impl Source<'_> {
+    /// What is in the file that the field names, or in the field of this name that holds it.
+    fn pem(&self, part: &Value, field: &str) -> Result<String, SettingsError> {
+        let data = text(part, &format!("/{field}-data"));
+        if !data.is_empty() {
+            let bytes =
+                json::bytes(data).map_err(|error| SettingsError::Text(format!("{field}-data: {error}")))?;
+            return String::from_utf8(bytes)
+                .map_err(|error| SettingsError::Text(format!("{field}-data: {error}")));
+        }
+        match text(part, &format!("/{field}")) {
+            "" => Ok(String::new()),
+            path => self.configuration.file(&self.folder.join(path)),
+        }
+    }
+}
