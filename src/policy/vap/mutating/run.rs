@@ -16,7 +16,7 @@ use super::policy::{MutatingPolicy, Mutation};
 use super::refusals::{denied, direct, internal, no_namespace, unserved};
 use super::reinvocation::{Reinvocation, key};
 use super::schemas::{Schemas, Unmade};
-use crate::exception::Exceptions;
+use crate::exception::Excepting;
 use crate::matching::{MatchError, Matched};
 use crate::report::decision::{PolicyOutcome, Reason, RuleOutcome, RulePath, Skipped, Status, Verdict};
 use crate::report::options::EvalOptions;
@@ -40,7 +40,7 @@ pub(crate) struct Pass<'a> {
     pub(crate) host: &'a dyn Host,
     pub(crate) schemas: &'a dyn Schemas,
     pub(crate) eval: EvalOptions<'a>,
-    pub(crate) exceptions: &'a Exceptions,
+    pub(crate) excepting: &'a Excepting<'a>,
 }
 
 /// A policy with one binding and one param.
@@ -402,8 +402,7 @@ impl<'r> Run<'r> {
 
     /// The exception by which the request passes a policy by.
     fn excepted(&self, policy: &Policy) -> Option<Skipped> {
-        let Pass { request, host, exceptions, .. } = *self.pass;
-        let found = exceptions.covering(&policy.name, request, || host.now())?;
+        let found = self.pass.excepting.from(&policy.name)?;
         found.in_force.then_some(Skipped::Excepted(found))
     }
 
