@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use admit_policy::patch::difference;
-use admit_policy::{Decision, Enforcement, EvalOptions, KnownKinds, Mutated, RuleOutcome, Verdict};
+use admit_policy::{Decision, Enforcement, EvalOptions, KnownKinds, Mutated, RuleOutcome, Skipped, Verdict};
 
 use super::converters::Converters;
 use super::decisions::Decisions;
@@ -110,6 +110,13 @@ fn changed(
 fn count(decision: &Decision, metrics: &Metrics) {
     let mut undecided = false;
     for outcome in &decision.outcomes {
+        let skipped = match &outcome.skipped {
+            Some(Skipped::Excepted(excepted)) => Some(excepted),
+            Some(Skipped::False { .. } | Skipped::Failed { .. }) | None => None,
+        };
+        if outcome.excepted.as_ref().or(skipped).is_some_and(|excepted| excepted.in_force) {
+            metrics.excepted(&outcome.policy);
+        }
         for rule in &outcome.rules {
             let (action, word) = (action(rule), word(&rule.verdict));
             metrics.rule(&outcome.policy, action, word);

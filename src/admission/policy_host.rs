@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use admit_policy::{
-    Access, AccessAttributes, Documents, GroupVersionKind, GroupVersionResource, Host, HostError, Scope,
-    UserInfo,
+    Access, AccessAttributes, Documents, Exceptions, GroupVersionKind, GroupVersionResource, Host, HostError,
+    Scope, UserInfo,
 };
 use serde_json::Value;
 
@@ -98,6 +98,11 @@ impl Host for PolicyHost<'_> {
             Some(cluster) => cluster.authorize(user, attributes),
             None => self.files.authorize(user, attributes),
         }
+    }
+
+    /// Those of files are in the set.
+    fn exceptions(&self) -> Result<Option<Arc<Exceptions>>, HostError> {
+        self.cluster.map_or(Ok(None), Host::exceptions)
     }
 
     fn now(&self) -> Option<SystemTime> {

@@ -49,6 +49,16 @@ pub(super) async fn keep_params(
     stop.run_until_cancelled(keeping).await;
 }
 
+/// The same as [`follow`], with the exceptions that lie in the cluster.
+pub(super) async fn follow_with_exceptions(
+    cluster: Arc<ClusterCache>,
+    params: Driver,
+    stop: CancellationToken,
+) {
+    let exceptions = cluster.clone().follow_exceptions(stop.clone());
+    tokio::join!(follow(cluster, params, stop), exceptions);
+}
+
 /// Watches what decisions of any policy may need (Namespaces, CRDs), and drives the watches of `params`, until
 /// `stop`.
 pub(super) async fn follow(cluster: Arc<ClusterCache>, params: Driver, stop: CancellationToken) {

@@ -13,7 +13,7 @@
 //! | `recent` | which values are kept within a bound | nothing of ours |
 //! | `read` | texts to JSON, manifests with positions, typed fields, paths | nothing of ours |
 //! | `patch` | JSON patches and merge patches | deadline, read |
-//! | `request` | what is asked: a request, a review, and whom to ask about access, namespaces and params | deadline, read |
+//! | `request` | what is asked: a request, a review, and whom to ask about access, exceptions, namespaces and params | deadline, read |
 //! | `report` | what was decided, and what expressions did meanwhile | deadline, request |
 //! | `schema` | defaults, pruning and validation by a structural schema, metadata of objects | deadline, read, release |
 //! | `exception` | which requests policies let through, and until when | read, report, request, schema |
@@ -108,7 +108,8 @@ pub use self::vap::{
     Reinvocation, Schemas, TypeWarning, Types, Unmade,
 };
 
-pub use self::exception::PolicyException;
+pub use self::exception::is_exception;
+pub use self::request::exceptions::{Exceptions, PolicyException};
 
 // How evaluations are watched and ended.
 pub use self::deadline::{Deadline, Interrupted, Pace, asking, unasked};

@@ -38,6 +38,8 @@ pub struct Metrics {
     loaded: Gauge,
     set: Family<SetLabels, Gauge>,
     broken: Family<BrokenLabels, Gauge>,
+    excepted: Family<PolicyLabels, Counter>,
+    exceptions: Family<StateLabels, Gauge>,
     certificate_days: Gauge<f64, AtomicU64>,
     ready: Family<PartLabels, Gauge<i64, AtomicI64>>,
 }
@@ -83,6 +85,16 @@ struct BrokenLabels {
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct PolicyLabels {
+    policy: String,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct StateLabels {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct PartLabels {
     part: String,
 }
@@ -110,6 +122,8 @@ impl Default for Metrics {
             loaded: Gauge::default(),
             set: Family::default(),
             broken: Family::default(),
+            excepted: Family::default(),
+            exceptions: Family::default(),
             certificate_days: Gauge::default(),
             ready: Family::default(),
             registry: Registry::default(),
@@ -134,6 +148,12 @@ impl Default for Metrics {
             "broken_policies",
             "1 for each stored policy or binding that does not compile, by what of it is in force",
             &metrics.broken,
+        );
+        register.add("excepted", "Denials that an exception took away, by policy", &metrics.excepted);
+        register.add(
+            "exceptions",
+            "Exceptions of the cluster, by whether they are in force, have ended, cannot be read, or are too many",
+            &metrics.exceptions,
         );
         register.add(
             "certificate_days_left",
@@ -236,6 +256,17 @@ impl Metrics {
             let in_force = if previous { "previous" } else { "none" };
             self.broken.get_or_create(&BrokenLabels { policy: self.policy(policy), in_force }).set(1);
         }
+    }
+
+    /// An exception took a denial of the policy away.
+    pub fn excepted(&self, policy: &str) {
+        self.excepted.get_or_create(&PolicyLabels { policy: self.policy(policy) }).inc();
+    }
+
+    /// How many exceptions of the cluster are in that state.
+    pub fn exceptions(&self, state: &'static str, count: usize) {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        self.exceptions.get_or_create(&StateLabels { state }).set(count);
     }
 
     pub fn certificate_days_left(&self, days: f64) {

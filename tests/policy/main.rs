@@ -28,6 +28,7 @@ mod schemas;
 mod server_config;
 mod shipped;
 mod static_manifests;
+mod stored_exceptions;
 mod suites;
 mod support;
 mod system_fields;

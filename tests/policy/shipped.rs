@@ -8,7 +8,7 @@ use admit_policy::PolicySet;
 use admit_policy::manifest::{self, Document};
 use admit_policy::suite::{self, Outcome, Suite};
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies")
 }
 

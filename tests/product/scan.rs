@@ -135,6 +135,36 @@ async fn what_stands_is_reported_and_the_reports_are_kept() {
     running.terminate();
 }
 
+/// Exceptions that lie in the cluster are honoured where they are asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn exceptions_of_the_cluster_are_reported() {
+    let place = Workplace::new();
+    fs::write(place.path().join("scan.yaml"), POLICIES).unwrap();
+    let running = place.start();
+    let client = place.client().await;
+    fill(&client).await;
+    let kind = GroupVersionKind::gvk("policies.admit.dev", "v1", "PolicyException");
+    let exceptions: Api<DynamicObject> =
+        Api::namespaced_with(client.clone(), "shop", &ApiResource::from_gvk(&kind));
+    let exception = json!({
+        "apiVersion": "policies.admit.dev/v1", "kind": "PolicyException", "metadata": {"name": "sale", "namespace": "shop"},
+        "spec": {"policies": ["not-seven", "of-others"], "names": ["new"], "until": "2999-12-31", "reason": "the sale"},
+    });
+    exceptions.create(&PostParams::default(), &serde_json::from_value(exception).unwrap()).await.unwrap();
+    assert_eq!(scan(&place, &[]).status.code(), Some(1), "nobody asks for it");
+    let told = scan(&place, &["-o", "json", "--cluster-exceptions"]);
+    assert_eq!(told.status.code(), Some(0), "{}", String::from_utf8_lossy(&told.stderr));
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(text.contains("\"exception\": \"shop/sale\""), "{text}");
+    let mut check = Command::new(env!("CARGO_BIN_EXE_admit"));
+    check.args(["check", "--policies", "scan.yaml", "--cluster-exceptions", "--kubeconfig"]);
+    let told = check.arg(place.kubeconfig()).current_dir(place.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert_eq!(told.status.code(), Some(0), "{text}");
+    assert!(text.contains("exception 'shop/sale' lets it through"), "{text}");
+    running.terminate();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn without_definitions_of_reports_the_remedy_is_told() {
     let place = Workplace::new();

@@ -164,13 +164,18 @@ impl InputArgs {
     }
 
     /// The objects of the cluster that `kubeconfig` names, as far as the policies speak of them.
-    pub(super) fn read_live(&self, kubeconfig: &Path, context: Option<&str>) -> Result<Inputs, Fault> {
+    pub(super) fn read_live(
+        &self,
+        kubeconfig: &Path,
+        context: Option<&str>,
+        exceptions: bool,
+    ) -> Result<Inputs, Fault> {
         if let Some(flag) = self.asked.must_replace()? {
             return Err(Fault::usage(format!(
                 "{flag} needs manifests (-f): what is in a cluster is no change of itself"
             )));
         }
-        self.read_stored(|set| live::read(kubeconfig, context, set))
+        self.read_stored(|set| live::read(kubeconfig, context, set, exceptions))
     }
 
     /// The objects that `read` finds of those that the policies speak of.
@@ -180,10 +185,11 @@ impl InputArgs {
     ) -> Result<Inputs, Fault> {
         let policies = load::policy_documents(&self.policies)?;
         let set = self.set(&policies, &[])?;
-        let Live { mut objects, beside, definitions, unread } = read(&set)?;
+        let Live { mut objects, beside, definitions, exceptions, unread } = read(&set)?;
         objects.configuration = definitions;
         unread.iter().for_each(|unread| process::warn(unread));
-        Ok(Inputs { unread, ..self.inputs(&policies, objects, Store::new(), beside)? })
+        let inputs = self.inputs(&policies, objects, Store::new(), beside)?;
+        Ok(Inputs { unread, set: inputs.set.excepting(exceptions), ..inputs })
     }
 
     fn inputs(

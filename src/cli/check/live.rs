@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admit_policy::manifest::Document;
-use admit_policy::{GroupVersionKind, Policy, PolicySet, matching};
+use admit_policy::{GroupVersionKind, Policy, PolicyException, PolicySet, matching};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
 use kube::Client;
 use kube::api::{GetParams, ListParams, Request};
@@ -37,6 +37,8 @@ pub(in crate::cli) struct Live {
     pub(super) beside: Store,
     /// The CRDs of kinds among them.
     pub(super) definitions: Vec<Document>,
+    /// The exceptions that lie in the cluster, where they are asked for.
+    pub(super) exceptions: Vec<PolicyException>,
     /// What could not be read.
     pub(super) unread: Vec<String>,
 }
@@ -54,24 +56,43 @@ struct Resource {
 ///
 /// # Errors
 /// When there is no such cluster, it does not answer at all, or has more than is held.
-pub(super) fn read(kubeconfig: &Path, context: Option<&str>, set: &PolicySet) -> Result<Live, Fault> {
+pub(super) fn read(
+    kubeconfig: &Path,
+    context: Option<&str>,
+    set: &PolicySet,
+    exceptions: bool,
+) -> Result<Live, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Fault::internal(format!("cannot start the runtime: {error}")))?;
     runtime.block_on(async {
         let client = client::client_of_context(kubeconfig.to_owned(), context.map(ToOwned::to_owned)).await?;
-        read_from(&client, set).await
+        read_from(&client, set, exceptions).await
     })
 }
 
-/// The same of the cluster of `client`.
+/// The same of the cluster of `client`, with the `exceptions` that lie there if they are asked for.
 ///
 /// # Errors
 /// As [`read`].
-pub(in crate::cli) async fn read_from(client: &Client, set: &PolicySet) -> Result<Live, Fault> {
-    let mut live =
-        Live { objects: Store::new(), beside: Store::new(), definitions: Vec::new(), unread: Vec::new() };
+pub(in crate::cli) async fn read_from(
+    client: &Client,
+    set: &PolicySet,
+    exceptions: bool,
+) -> Result<Live, Fault> {
+    let mut live = Live {
+        objects: Store::new(),
+        beside: Store::new(),
+        definitions: Vec::new(),
+        exceptions: Vec::new(),
+        unread: Vec::new(),
+    };
+    if exceptions {
+        for kind in ["PolicyException", "ClusterPolicyException"] {
+            live.except(client, kind).await?;
+        }
+    }
     let resources = live.resources(client, set).await?;
     let progress = Progress::of(None, "objects read:");
     for resource in &resources {
@@ -125,38 +146,39 @@ impl Live {
         progress: &Progress,
     ) -> Result<Result<(), NoAnswer>, Fault> {
         let file: Arc<str> = resource.path().into();
-        let asked = Request::new(&*file);
-        let mut params = ListParams::default().limit(PAGE);
-        loop {
-            let page = match asked.list(&params) {
-                Ok(request) => within(client.request::<Value>(request)).await,
-                Err(error) => Err(error.into()),
-            };
-            let mut page = match page {
-                Ok(page) => page,
-                Err(error) => return Ok(Err(error)),
-            };
-            let items = page.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take);
-            let items = items.unwrap_or_default();
-            let is_empty = items.is_empty();
-            for mut item in items {
-                // The items of a list leave out what it says itself.
-                if let Value::Object(fields) = &mut item {
-                    fields.insert("apiVersion".to_owned(), resource.kind.api_version().into());
-                    fields.insert("kind".to_owned(), resource.kind.kind.as_str().into());
+        let store = if resource.decided { &mut self.objects } else { &mut self.beside };
+        each(client, resource, &mut |item| {
+            progress.step();
+            store.add(Document::unwritten(Arc::clone(&file), item))
+        })
+        .await
+    }
+
+    /// Adds the exceptions of a kind, where the cluster serves it.
+    async fn except(&mut self, client: &Client, kind: &str) -> Result<(), Fault> {
+        let resource = Resource {
+            kind: GroupVersionKind::new("policies.admit.dev", "v1", kind),
+            plural: format!("{}s", kind.to_lowercase()),
+            decided: false,
+        };
+        let path = resource.path();
+        let Self { exceptions, unread, .. } = self;
+        let mut take = |item: Value| {
+            match PolicyException::compile(&item) {
+                Ok(exception) => exceptions.push(exception),
+                Err(errors) => {
+                    let name = item.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+                    let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                    unread.push(format!("cannot read {path} {name}: {}", errors.join("; ")));
                 }
-                let store = if resource.decided { &mut self.objects } else { &mut self.beside };
-                store.add(Document::unwritten(Arc::clone(&file), item))?;
-                progress.step();
             }
-            match page.pointer("/metadata/continue").and_then(Value::as_str) {
-                None | Some("") => return Ok(Ok(())),
-                Some(_) if is_empty => {
-                    return Ok(Err(NoAnswer::EmptyPage));
-                }
-                Some(token) => params = params.continue_token(token),
-            }
+            Ok(())
+        };
+        match each(client, &resource, &mut take).await? {
+            Ok(()) | Err(NoAnswer::NotFound(_)) => {}
+            Err(error) => self.unread.push(format!("cannot list {path}: {error}")),
         }
+        Ok(())
     }
 
     /// Adds the definition of a resource that has one, unless the files have it. Who may not read it has its objects taken as
@@ -191,6 +213,45 @@ impl Resource {
         let GroupVersionKind { group, version, .. } = &self.kind;
         let root = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
         format!("{root}/{version}/{}", self.plural)
+    }
+}
+
+/// Hands each object of a resource over, page by page; the inner error is what the server refused.
+async fn each(
+    client: &Client,
+    resource: &Resource,
+    take: &mut (dyn FnMut(Value) -> Result<(), Fault> + Send),
+) -> Result<Result<(), NoAnswer>, Fault> {
+    let path = resource.path();
+    let asked = Request::new(&*path);
+    let mut params = ListParams::default().limit(PAGE);
+    loop {
+        let page = match asked.list(&params) {
+            Ok(request) => within(client.request::<Value>(request)).await,
+            Err(error) => Err(error.into()),
+        };
+        let mut page = match page {
+            Ok(page) => page,
+            Err(error) => return Ok(Err(error)),
+        };
+        let items = page.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take);
+        let items = items.unwrap_or_default();
+        let is_empty = items.is_empty();
+        for mut item in items {
+            // The items of a list leave out what it says itself.
+            if let Value::Object(fields) = &mut item {
+                fields.insert("apiVersion".to_owned(), resource.kind.api_version().into());
+                fields.insert("kind".to_owned(), resource.kind.kind.as_str().into());
+            }
+            take(item)?;
+        }
+        match page.pointer("/metadata/continue").and_then(Value::as_str) {
+            None | Some("") => return Ok(Ok(())),
+            Some(_) if is_empty => {
+                return Ok(Err(NoAnswer::EmptyPage));
+            }
+            Some(token) => params = params.continue_token(token),
+        }
     }
 }
 
@@ -245,6 +306,9 @@ enum NoAnswer {
     /// In the server's words.
     #[error("{0}")]
     Refused(String),
+    /// There is no such thing, in its words.
+    #[error("{0}")]
+    NotFound(String),
     #[error("{0}")]
     Client(#[source] Box<kube::Error>),
     #[error("{0}")]
@@ -261,6 +325,9 @@ async fn within<T>(asked: impl Future<Output = Result<T, kube::Error>>) -> Resul
     match timeout(PATIENCE, asked).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(kube::Error::Api(status))) if status.code == 410 => Err(NoAnswer::Gone),
+        Ok(Err(kube::Error::Api(status))) if status.code == 404 => {
+            Err(NoAnswer::NotFound(status.message.clone()))
+        }
         Ok(Err(kube::Error::Api(status))) => Err(NoAnswer::Refused(status.message.clone())),
         Ok(Err(error)) => Err(NoAnswer::Client(Box::new(error))),
         Err(_) => Err(NoAnswer::Timeout),

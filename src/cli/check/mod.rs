@@ -67,6 +67,10 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     context: Option<String>,
 
+    /// Let through what PolicyExceptions and ClusterPolicyExceptions of the cluster name, as a webhook with this flag does
+    #[arg(long, requires = "kubeconfig")]
+    cluster_exceptions: bool,
+
     #[command(flatten)]
     releases: ReleaseArgs,
 
@@ -115,7 +119,9 @@ impl CheckArgs {
     /// Decides, and tells one object after the other.
     fn decided(&self, tell: &mut dyn FnMut(&str)) -> Result<Exit, Fault> {
         let inputs = match &self.kubeconfig {
-            Some(kubeconfig) => self.input.read_live(kubeconfig, self.context.as_deref())?,
+            Some(kubeconfig) => {
+                self.input.read_live(kubeconfig, self.context.as_deref(), self.cluster_exceptions)?
+            }
             None => self.input.read()?,
         };
         let rehearsal = inputs.rehearsal();

@@ -1,13 +1,15 @@
-//! The CustomResourceDefinitions of the objects that the shipped policies guard. The files of `deploy/crds` are
+//! The CustomResourceDefinitions of the objects that the shipped policies guard, and of exceptions from policies. The files of `deploy/crds` are
 //! compiled into the program, so that it can install them in a cluster without a checkout.
 
 const DEFINITIONS: &[(&str, &str)] = &[
     ("clusteroperators.yaml", include_str!("../../../deploy/crds/clusteroperators.yaml")),
+    ("clusterpolicyexceptions.yaml", include_str!("../../../deploy/crds/clusterpolicyexceptions.yaml")),
     ("cyndipipelines.yaml", include_str!("../../../deploy/crds/cyndipipelines.yaml")),
     ("datagathers.yaml", include_str!("../../../deploy/crds/datagathers.yaml")),
     ("insightsdatagathers.yaml", include_str!("../../../deploy/crds/insightsdatagathers.yaml")),
     ("mustgathers.yaml", include_str!("../../../deploy/crds/mustgathers.yaml")),
     ("observabilityaddons.yaml", include_str!("../../../deploy/crds/observabilityaddons.yaml")),
+    ("policyexceptions.yaml", include_str!("../../../deploy/crds/policyexceptions.yaml")),
 ];
 
 /// Name of the file and its text.

@@ -67,6 +67,14 @@ const ROWS: &[Row] = &[
               certificates need `true`.",
     },
     Row {
+        name: "clusterExceptions",
+        default: "false",
+        choices: &["false", "true"],
+        check: Check::Choice,
+        doc: "Whether the webhook lets through what PolicyExceptions and ClusterPolicyExceptions of its cluster name. Who may make \
+              them may pass policies by: look through your roles before, those with `*` among them. Needs `watchCluster=true`.",
+    },
+    Row {
         name: "failurePolicy",
         default: "Fail",
         choices: &["Fail", "Ignore"],
@@ -125,6 +133,8 @@ pub(super) enum SettingError {
     Namespace(String, ValueError),
     #[error("`certificates=self-managed` needs `watchCluster=true`: the webhook keeps them in the cluster")]
     Unwatched,
+    #[error("`clusterExceptions=true` needs `watchCluster=true`: exceptions lie in the cluster")]
+    UnwatchedExceptions,
     #[error("`{name}` cannot be `{value}`: it is {expected}")]
     Value { name: String, value: String, expected: String },
 }
@@ -155,6 +165,9 @@ impl Settings {
         let is = |name: &str, value: &str| values.get(name).is_some_and(|chosen| chosen == value);
         if is("certificates", "self-managed") && is("watchCluster", "false") {
             return Err(SettingError::Unwatched);
+        }
+        if is("clusterExceptions", "true") && is("watchCluster", "false") {
+            return Err(SettingError::UnwatchedExceptions);
         }
         Ok(Self(values))
     }
@@ -189,8 +202,11 @@ impl Settings {
             "type": "object",
             "properties": properties,
             "additionalProperties": false,
-            // As `SettingError::Unwatched`; Helm has filled the defaults in.
-            "if": {"properties": {"certificates": {"const": "self-managed"}}},
+            // As `SettingError::Unwatched` and its sibling; Helm has filled the defaults in.
+            "if": {"anyOf": [
+                {"properties": {"certificates": {"const": "self-managed"}}},
+                {"properties": {"clusterExceptions": {"enum": spellings("true")}}},
+            ]},
             "then": {"properties": {"watchCluster": {"enum": spellings("true")}}},
         })
     }
@@ -283,6 +299,8 @@ mod tests {
         assert!(refused("size=1").starts_with("there is no setting `size`; there are `image`, "));
         let unwatched = ["certificates=self-managed", "watchCluster=false"].map(str::to_owned);
         assert_eq!(Settings::new("ns", &unwatched).unwrap_err(), SettingError::Unwatched);
+        let unwatched = ["clusterExceptions=true", "watchCluster=false"].map(str::to_owned);
+        assert_eq!(Settings::new("ns", &unwatched).unwrap_err(), SettingError::UnwatchedExceptions);
         for networks in
             ["", "10.0.0.1", "10.0.0.1/33", "10.0.0.1/32,", "fd00::/129", "any,10.0.0.1/32", "10.0.0.1/+8"]
         {

@@ -26,6 +26,11 @@ pub(in crate::cli) struct ScanControllerArgs {
     #[arg(long, value_name = "PATH")]
     scan_policies: Vec<PathBuf>,
 
+    /// Let the controller `scan` pass what PolicyExceptions and ClusterPolicyExceptions of the cluster name, as `serve
+    /// --cluster-exceptions` does
+    #[arg(long)]
+    scan_cluster_exceptions: bool,
+
     /// From the end of one scan to the next
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration)]
     scan_every: SignedDuration,
@@ -51,13 +56,14 @@ impl ScanControllerArgs {
             // Of a folder that has more than policies, the rest is no matter.
             ignore_unknown: true,
         };
-        let within = self.scan_timeout;
+        let (within, exceptions) = (self.scan_timeout, self.scan_cluster_exceptions);
         let scanner: Scanner = Arc::new(move |client: Client| {
             let by = by.clone();
             let scanning = async move {
                 let runtime = Handle::current();
                 // Deciding takes processors, and others of this process are not to wait for it.
-                let scanned = spawn_blocking(move || reports(&by, &client, &runtime, within)).await;
+                let scanned =
+                    spawn_blocking(move || reports(&by, (&client, exceptions), &runtime, within)).await;
                 scanned
                     .map_err(|error| ScanError(error.to_string()))?
                     .map_err(|fault| ScanError(fault.message))
@@ -70,14 +76,14 @@ impl ScanControllerArgs {
 
 fn reports(
     by: &ByArgs,
-    client: &Client,
+    (client, exceptions): (&Client, bool),
     runtime: &Handle,
     within: SignedDuration,
 ) -> Result<Vec<Value>, Fault> {
     let most = within.unsigned_abs();
     let end = Instant::now().checked_add(most);
     let inputs = by.inputs(Vec::new()).read_stored(|set| {
-        let listed = runtime.block_on(async { timeout(most, read_from(client, set)).await });
+        let listed = runtime.block_on(async { timeout(most, read_from(client, set, exceptions)).await });
         listed.unwrap_or_else(|_| {
             Err(Fault::usage(format!(
                 "the objects were not all listed within {within:#}; --scan-timeout gives it longer"

@@ -63,6 +63,10 @@ pub(super) struct ScanArgs {
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     context: Option<String>,
 
+    /// Let through what PolicyExceptions and ClusterPolicyExceptions of the cluster name, as a webhook with this flag does
+    #[arg(long, requires = "kubeconfig")]
+    cluster_exceptions: bool,
+
     /// Write the reports to the cluster
     #[arg(long, requires = "kubeconfig")]
     apply: bool,
@@ -142,7 +146,8 @@ impl ScanArgs {
             ))
         };
         let scanned = inputs.read_stored(|set| {
-            let listed = runtime.block_on(async { timeout(most, read_from(&client, set)).await });
+            let listed = runtime
+                .block_on(async { timeout(most, read_from(&client, set, self.cluster_exceptions)).await });
             listed.unwrap_or_else(|_| Err(late()))
         })?;
         let scanned = scan(&scanned, self.by.user.is_some(), end);

@@ -11,6 +11,7 @@ use super::super::process::Fault;
 use super::super::value_parsers::{address, label, name};
 use super::certificates::{Callers, Files};
 use super::self_signed::SelfSigned;
+use crate::controllers::policies::Wanted;
 use crate::telemetry::{LogFormat, Traces};
 
 /// Arguments of `admit serve`.
@@ -76,6 +77,11 @@ pub(super) struct ClusterArgs {
     /// Enforce the policies that are stored in the cluster, validating and mutating, besides those of --policies
     #[arg(long)]
     pub(super) cluster_policies: bool,
+
+    /// Let through what PolicyExceptions and ClusterPolicyExceptions of the cluster name: whoever may make them may pass policies
+    /// by, in their namespace or anywhere
+    #[arg(long)]
+    pub(super) cluster_exceptions: bool,
 }
 
 /// What was typed about certificates.
@@ -187,6 +193,11 @@ impl ServeArgs {
 }
 
 impl ClusterArgs {
+    /// What of the cluster is followed beside what always is.
+    pub(super) const fn wanted(&self) -> Wanted {
+        Wanted { policies: self.cluster_policies, exceptions: self.cluster_exceptions }
+    }
+
     /// A client of the cluster, if one was named.
     pub(super) async fn client(&self) -> Result<Option<Client>, Fault> {
         match &self.kubeconfig {
@@ -194,6 +205,9 @@ impl ClusterArgs {
             None if self.in_cluster => client_in_cluster().map(Some),
             None if self.cluster_policies => {
                 Err(Fault::usage("--cluster-policies needs --kubeconfig or --in-cluster"))
+            }
+            None if self.cluster_exceptions => {
+                Err(Fault::usage("--cluster-exceptions needs --kubeconfig or --in-cluster"))
             }
             None => Ok(None),
         }

@@ -13,7 +13,7 @@ mod self_signed;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
@@ -30,7 +30,7 @@ use super::{Exit, converters, following};
 use crate::admission::tls::Managed;
 use crate::admission::{self, Admission, Cluster, InForce, Observed, Port, Shutdown, Workers};
 use crate::controllers::kit::tasks::Supervisor;
-use crate::controllers::policies::ClusterCache;
+use crate::controllers::policies::{ClusterCache, ExceptionCounts, Wanted};
 use crate::telemetry::{Metrics, Readiness, Traces};
 
 /// Time between looks at whether what is watched can be relied on.
@@ -79,9 +79,9 @@ impl ServeArgs {
     async fn start(&self, process: &mut Process) -> Result<(), Fault> {
         process.outlive_hangups()?;
         let client = process.unless_stopped(self.cluster.client()).await?;
-        let cluster = client.clone().map(|client| process.follow(client, self.cluster.cluster_policies));
+        let cluster = client.clone().map(|client| process.follow(client, self.cluster.wanted()));
         if let Some(cluster) = &cluster {
-            process.heard_of(cluster, self.cluster.cluster_policies).await?;
+            process.heard_of(cluster, self.cluster.wanted()).await?;
         }
         let sources = Sources {
             paths: self.folder().into_iter().collect(),
@@ -156,26 +156,31 @@ impl ServeArgs {
 }
 
 impl Process {
-    /// Follows the cluster; with its policies where they are `wanted`.
-    fn follow(&mut self, client: kube::Client, wanted: bool) -> Arc<ClusterCache> {
+    /// Follows the cluster; with its policies and exceptions where they are `wanted`.
+    fn follow(&mut self, client: kube::Client, wanted: Wanted) -> Arc<ClusterCache> {
         let (cluster, params) = ClusterCache::new(client);
         let stop = || self.shutdown.clone();
         let always = following::follow(cluster.clone(), params, stop());
         let policies = cluster.clone().follow_policies(stop());
+        let exceptions = cluster.clone().follow_exceptions(stop());
         let shutdown = stop();
         let following = async move {
-            let policies = async { if wanted { policies.await } else { shutdown.cancelled().await } };
-            tokio::join!(always, policies);
+            let policies =
+                async { if wanted.policies { policies.await } else { shutdown.cancelled().await } };
+            let exceptions =
+                async { if wanted.exceptions { exceptions.await } else { shutdown.cancelled().await } };
+            tokio::join!(always, policies, exceptions);
             Ok(())
         };
         self.parts.part("cluster", following);
         cluster
     }
 
-    /// Waits until the cluster was heard of, and from then on says whether it still is.
-    async fn heard_of(&mut self, cluster: &Arc<ClusterCache>, policies: bool) -> Result<(), Fault> {
+    /// Waits until the cluster was heard of, and from then on says whether it still is. To lose sight of exceptions alone is no
+    /// reason to answer nobody: then none is in force, and who is denied is told why.
+    async fn heard_of(&mut self, cluster: &Arc<ClusterCache>, wanted: Wanted) -> Result<(), Fault> {
         let waiting = async {
-            while cluster.trouble(policies).is_some() {
+            while cluster.trouble(wanted).is_some() {
                 tokio::time::sleep(LOOK).await;
             }
         };
@@ -187,7 +192,10 @@ impl Process {
         let (readiness, metrics) = (self.readiness.clone(), self.metrics.clone());
         self.parts.part("cluster readiness", async move {
             while shutdown.run_until_cancelled(tokio::time::sleep(LOOK * 10)).await.is_some() {
-                let ready = cluster.trouble(policies).is_none();
+                let ready = cluster.trouble(Wanted { exceptions: false, ..wanted }).is_none();
+                if wanted.exceptions {
+                    tell_exceptions(&cluster, &metrics);
+                }
                 readiness.set("cluster", ready);
                 metrics.ready("cluster", ready);
             }
@@ -260,6 +268,18 @@ impl Process {
             metrics.ready("shutdown", false);
             Ok(())
         });
+    }
+}
+
+fn tell_exceptions(cluster: &ClusterCache, metrics: &Metrics) {
+    let ExceptionCounts { in_force, ended, malformed, left_out } =
+        cluster.exception_counts(SystemTime::now());
+    let known = cluster.trouble(Wanted { exceptions: true, ..Wanted::default() }).is_none();
+    metrics.ready("exceptions", known);
+    for (state, count) in
+        [("in_force", in_force), ("ended", ended), ("malformed", malformed), ("left_out", left_out)]
+    {
+        metrics.exceptions(state, count);
     }
 }
 

@@ -56,6 +56,6 @@ pub(super) fn start_admission(
     // The API server in this process asks until it has stopped itself.
     let serving = admission::serve(port, Shutdown { asked: stop.clone(), linger: Duration::ZERO });
     parts.part("admission", async { serving.await.map_err(Fault::internal) });
-    parts.part("cluster", following::follow(cluster.clone(), params, stop.clone()).map(Ok));
+    parts.part("cluster", following::follow_with_exceptions(cluster.clone(), params, stop.clone()).map(Ok));
     Ok(cluster)
 }

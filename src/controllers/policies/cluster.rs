@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use admit_policy::{
-    Access, AccessAttributes, GroupVersionKind, GroupVersionResource, Host, HostError, Scope, UserInfo,
+    Access, AccessAttributes, Exceptions, GroupVersionKind, GroupVersionResource, Host, HostError, Scope,
+    UserInfo,
 };
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ValidatingAdmissionPolicy,
@@ -18,19 +19,27 @@ use kube::api::ApiResource;
 use kube::{Api, Client, Resource};
 use serde_json::Value;
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::access;
 use super::collection::Collection;
 use super::definitions;
+use super::exceptions::{ExceptionCounts, Stored};
 use super::follow::Followed;
 use super::params::Params;
 use crate::controllers::kit::tasks::{Driver, pool};
 
 /// How long an answer about access may take.
 const ACCESS_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What of a cluster is followed, where not everything is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    pub policies: bool,
+    pub exceptions: bool,
+}
 
 /// The cluster's state as far as decisions ask for it.
 pub struct ClusterCache {
@@ -42,7 +51,10 @@ pub struct ClusterCache {
     bindings: Arc<Collection>,
     mutating_policies: Arc<Collection>,
     mutating_bindings: Arc<Collection>,
+    exceptions: Stored,
     params: Params,
+    /// Told when definitions change, to all who ask whether a kind is served.
+    defined: watch::Sender<()>,
     /// Told when policies or bindings change, or definitions, which may be those of params.
     changed: Arc<Notify>,
 }
@@ -62,6 +74,8 @@ impl ClusterCache {
         let collection = |name| Arc::new(Collection::new(name));
         let cache = Self {
             params: Params::new(client.clone(), pool),
+            exceptions: Stored::new(),
+            defined: watch::Sender::new(()),
             client,
             runtime: Handle::current(),
             namespaces: collection("namespaces"),
@@ -82,7 +96,19 @@ impl ClusterCache {
 
     /// Follows the definitions, for the versions of custom resources, until `shutdown`.
     pub async fn follow_definitions(self: Arc<Self>, shutdown: CancellationToken) {
-        self.followed::<CustomResourceDefinition>(&self.definitions, &self.changed).run(shutdown).await;
+        let told = Arc::new(Notify::new());
+        let telling = async {
+            loop {
+                told.notified().await;
+                self.changed.notify_one();
+                self.defined.send_replace(());
+            }
+        };
+        let following = self.followed::<CustomResourceDefinition>(&self.definitions, &told);
+        tokio::select! {
+            () = following.run(shutdown) => {}
+            () = telling => {}
+        }
     }
 
     /// Follows policies and bindings until `shutdown`. Those that change objects are followed in the version that the cluster
@@ -101,9 +127,20 @@ impl ClusterCache {
         tokio::join!(
             policies.run(shutdown.clone()),
             bindings.run(shutdown.clone()),
-            Followed::run_if_served(mutating, shutdown.clone()),
-            Followed::run_if_served(mutating_bindings, shutdown),
+            Followed::run_if_served(mutating, self.defined.subscribe(), shutdown.clone()),
+            Followed::run_if_served(mutating_bindings, self.defined.subscribe(), shutdown),
         );
+    }
+
+    /// Follows exceptions until `shutdown`, from then on where the cluster serves them; until this is called there are none.
+    pub async fn follow_exceptions(self: Arc<Self>, shutdown: CancellationToken) {
+        self.exceptions.follow(&self.client, &self.defined, shutdown).await;
+    }
+
+    /// How many exceptions there are at `now`.
+    #[must_use]
+    pub fn exception_counts(&self, now: SystemTime) -> ExceptionCounts {
+        self.exceptions.counts(now)
     }
 
     /// Returns when policies or bindings may have changed, or kinds of params have come.
@@ -128,12 +165,13 @@ impl ClusterCache {
         self.params.want(kinds).await;
     }
 
-    /// Why what is followed cannot be relied on, if so. Policies count only where they are `wanted`.
+    /// Why what is followed cannot be relied on, if so. Policies and exceptions count only where they are `wanted`.
     #[must_use]
-    pub fn trouble(&self, wanted: bool) -> Option<HostError> {
+    pub fn trouble(&self, wanted: Wanted) -> Option<HostError> {
         let always = [&self.namespaces, &self.definitions];
-        let of_policies = self.of_policies().into_iter().filter(|_| wanted);
-        always.into_iter().chain(of_policies).find_map(|collection| collection.trouble())
+        let of_policies = self.of_policies().into_iter().filter(|_| wanted.policies);
+        let trouble = always.into_iter().chain(of_policies).find_map(|collection| collection.trouble());
+        trouble.or_else(|| self.exceptions.trouble().filter(|_| wanted.exceptions))
     }
 
     fn of_policies(&self) -> [&Arc<Collection>; 4] {
@@ -165,6 +203,10 @@ impl Host for ClusterCache {
 
     fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
         self.params.of(kind, namespace)
+    }
+
+    fn exceptions(&self) -> Result<Option<Arc<Exceptions>>, HostError> {
+        self.exceptions.known()
     }
 
     fn equivalents(

@@ -11,8 +11,8 @@ use kube::api::{ApiResource, DynamicObject};
 use kube::runtime::watcher;
 use kube::{Api, ResourceExt as _};
 use serde_json::Value;
-use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -21,6 +21,9 @@ use crate::controllers::kit::watch::Patience;
 
 /// How soon a cluster is asked again whether it serves a kind that it did not serve.
 const NOT_SERVED: Duration = Duration::from_secs(30);
+
+/// How soon after a definition has changed: its kind is served a moment after that is told.
+const SOON: Duration = Duration::from_secs(1);
 
 /// A kind to follow.
 #[derive(Clone, Debug)]
@@ -47,9 +50,14 @@ impl Followed {
     }
 
     /// Follows, until `shutdown`, the first of `versions` of a kind that the cluster serves. Where it serves none, there are no
-    /// objects, and it is asked again now and then: another release of it may.
-    pub(super) async fn run_if_served(versions: Vec<Self>, shutdown: CancellationToken) {
+    /// objects, and it is asked again now and then, as another release of it may, and when one is `defined`.
+    pub(super) async fn run_if_served(
+        versions: Vec<Self>,
+        mut defined: watch::Receiver<()>,
+        shutdown: CancellationToken,
+    ) {
         let following = async {
+            let mut wait = NOT_SERVED;
             loop {
                 for version in &versions {
                     version.while_served().await;
@@ -58,7 +66,8 @@ impl Followed {
                     into.replace(BTreeMap::new());
                     changed.notify_one();
                 }
-                sleep(NOT_SERVED).await;
+                let told = timeout(wait, defined.changed()).await;
+                wait = if told.is_ok() { SOON } else { NOT_SERVED };
             }
         };
         shutdown.run_until_cancelled(following).await;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use admit_apimachinery::pointer;
 use admit_policy::lint::{Finding, Report, Severity};
 use admit_policy::manifest::{Document, Position};
-use admit_policy::{GroupVersionKind, PolicySet};
+use admit_policy::{GroupVersionKind, PolicySet, is_exception};
 use serde_json::Value;
 
 /// Policies and bindings of one name that are looked at: each takes a look at all that it stands among.
@@ -166,13 +166,13 @@ fn kind_of(document: &Document) -> GroupVersionKind {
 /// Whether lint has something to say of documents of this kind: others may be there as often as they like.
 fn is_judged(document: &Document) -> bool {
     let kind = kind_of(document);
-    kind.group == "admit" || PolicySet::builder().is_of_use(&kind)
+    kind.group == "admit" || is_exception(&kind.group, &kind.kind) || PolicySet::builder().is_of_use(&kind)
 }
 
 /// Policies, bindings, and exceptions from policies.
 fn is_of_admission(kind: &GroupVersionKind) -> bool {
-    matches!(kind.group.as_str(), "admit" | "admissionregistration.k8s.io")
-        && !kind.kind.ends_with("WebhookConfiguration")
+    let is_of_group = matches!(kind.group.as_str(), "admit" | "admissionregistration.k8s.io");
+    (is_of_group || is_exception(&kind.group, &kind.kind)) && !kind.kind.ends_with("WebhookConfiguration")
 }
 
 /// `more_than` as many as are looked at it is none of those.

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::request::exceptions::Exceptions;
 use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 
 /// Provides what a decision needs beside the request: namespaces, params, converted objects and access checks.
@@ -57,6 +58,7 @@ use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 /// assert_eq!(Bare.params_named(&kind, "shop", "limits")?.len(), 1);
 /// assert!(Bare.params_named(&kind, "shop", "other")?.is_empty());
 /// assert_eq!(Bare.now(), None, "no exception is in force");
+/// assert!(Bare.exceptions()?.is_none());
 /// # Ok::<(), HostError>(())
 /// ```
 pub trait Host: Sync + std::fmt::Debug {
@@ -96,6 +98,14 @@ pub trait Host: Sync + std::fmt::Debug {
 
     /// Whether `user` may do what `attributes` say.
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError>;
+
+    /// The exceptions that lie in the cluster; none where there is no cluster, or nobody asks for them.
+    ///
+    /// # Errors
+    /// When they are not known: then none of them is in force, and whoever is denied is told so.
+    fn exceptions(&self) -> Result<Option<Arc<Exceptions>>, HostError> {
+        Ok(None)
+    }
 
     /// When the request is decided, or was made; exceptions end. Where that is not known, none is in force.
     fn now(&self) -> Option<SystemTime> {

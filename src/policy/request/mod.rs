@@ -4,6 +4,7 @@
 //! command line from manifests.
 
 pub(crate) mod access;
+pub(crate) mod exceptions;
 pub(crate) mod host;
 pub mod rbac;
 pub(crate) mod review;

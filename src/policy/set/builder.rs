@@ -11,8 +11,9 @@ use serde_json::Value;
 use super::{LoadErrorKind, PolicySet};
 use crate::crd::CompiledCrd;
 use crate::devices;
-use crate::exception::{self, Exceptions, PolicyException};
+use crate::exception;
 use crate::request::GroupVersionKind;
+use crate::request::exceptions::{Exceptions, PolicyException};
 use crate::request::rbac::AccessRules;
 use crate::server_config;
 use crate::set::documents::Documents;
@@ -91,7 +92,7 @@ impl PolicySetBuilder {
             ("apiextensions.k8s.io", "CustomResourceDefinition") => {
                 self.documents.insert_crd(definition().map_err(fields)?);
             }
-            (exception::GROUP, exception::KIND) => {
+            (group, kind) if exception::is_exception(group, kind) => {
                 self.exceptions.add(PolicyException::compile(document).map_err(fields)?);
             }
             // It has no part in decisions about objects, and has to be right.

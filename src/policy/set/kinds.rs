@@ -13,7 +13,7 @@ const ADMISSION: &str = "admissionregistration.k8s.io";
 const DEFINITIONS: &str = "apiextensions.k8s.io";
 
 /// Group, kind, and the versions that are read, the first of which is named where another was written.
-const READ: [(&str, &str, &[&str]); 11] = [
+const READ: [(&str, &str, &[&str]); 13] = [
     (ADMISSION, "ValidatingAdmissionPolicy", &["v1", "v1beta1"]),
     (ADMISSION, "ValidatingAdmissionPolicyBinding", &["v1", "v1beta1"]),
     (ADMISSION, "ValidatingWebhookConfiguration", &["v1"]),
@@ -23,6 +23,8 @@ const READ: [(&str, &str, &[&str]); 11] = [
     (DEFINITIONS, "CustomResourceDefinition", &["v1"]),
     ("", "Namespace", &["v1"]),
     (exception::GROUP, exception::KIND, &["v1"]),
+    (exception::STORED_GROUP, exception::KIND, &["v1"]),
+    (exception::STORED_GROUP, exception::CLUSTER_KIND, &["v1"]),
     (server_config::GROUP, server_config::AUTHENTICATION, &server_config::VERSIONS),
     (server_config::GROUP, server_config::AUTHORIZATION, &server_config::VERSIONS),
 ];
@@ -92,7 +94,9 @@ pub(super) fn refused(kind: &GroupVersionKind) -> Option<LoadErrorKind> {
             let near = nearest(name, READ.iter().map(|(_, named, _)| *named));
             if home.is_some() || near.is_some() { no_such(written(), home.or(near)) } else { None }
         }
-        None if group.ends_with(".k8s.io") && home.is_some() => no_such(written(), home),
+        None if (group.ends_with(".k8s.io") || group.ends_with("admit.dev")) && home.is_some() => {
+            no_such(written(), home)
+        }
         None => None,
     }
 }
@@ -105,6 +109,9 @@ fn in_version(group: &str, versions: &[&str]) -> String {
 /// The group of configuration that a name is, or is a slip of.
 fn group_meant(group: &str) -> Option<&'static str> {
     let (first, rest) = group.split_once('.').unwrap_or((group, ""));
+    if group == exception::STORED_GROUP {
+        return Some(exception::STORED_GROUP);
+    }
     // A group that Kubernetes once had.
     if group == "extensions" {
         return None;

@@ -193,7 +193,7 @@ pub(crate) fn unknown_fields(document: &Document) -> Vec<UnknownField> {
 
 fn is_exception(document: &Document) -> bool {
     let kind = kind_of(document);
-    (kind.group.as_str(), kind.kind.as_str()) == (exception::GROUP, exception::KIND)
+    exception::is_exception(&kind.group, &kind.kind)
 }
 
 /// Whether `document` is a test suite, by its `apiVersion` and `kind`.

@@ -25,11 +25,12 @@ use thiserror::Error;
 
 use crate::crd::Converts;
 use crate::deadline::{Deadline, Interrupted};
-use crate::exception::{Exceptions, PolicyException};
+use crate::exception::Excepting;
 use crate::matching::{self, Matched};
 use crate::report::decision::Decision;
 use crate::report::options::EvalOptions;
 use crate::report::recording::Recording;
+use crate::request::exceptions::{Exceptions, PolicyException};
 use crate::request::host::Host;
 use crate::request::{GroupVersionKind, Request};
 use crate::set::builder::is_of_any_set;
@@ -189,6 +190,13 @@ impl PolicySet {
         self
     }
 
+    /// The same set with more exceptions: those that lie in a cluster. [`PolicyException`] has an example.
+    #[must_use]
+    pub fn excepting(mut self, exceptions: impl IntoIterator<Item = PolicyException>) -> Self {
+        exceptions.into_iter().for_each(|exception| self.exceptions.add(exception));
+        self
+    }
+
     /// The exceptions from policies, in order of name. [`PolicyException`] has an example.
     pub fn exceptions(&self) -> impl Iterator<Item = &PolicyException> {
         self.exceptions.iter()
@@ -240,7 +248,8 @@ impl PolicySet {
         let workspace = vap::Workspace::default();
         let candidates = self.index.candidates(request, host);
         let collector = vap::Collector::new(request, host, &workspace).with_options(eval);
-        let mut collector = collector.expect(candidates.len());
+        let excepting = Excepting::new(&self.exceptions, request, host);
+        let mut collector = collector.expect(candidates.len()).doubting(excepting.trouble());
         let overdue = || eval.deadline.is_some_and(Deadline::has_passed);
         for Candidate { position, certainty } in candidates {
             let Some(bound) = self.policies.get(position).filter(|bound| accept(&bound.policy.name)) else {
@@ -251,7 +260,7 @@ impl PolicySet {
                 Certainty::Open if overdue() => Err(Interrupted.into()),
                 Certainty::Open => bound.policy.constraints.matches(request, host),
             };
-            collector.except(self.exceptions.covering(&bound.policy.name, request, || host.now()));
+            collector.except(excepting.from(&bound.policy.name));
             vap::decide(&bound.policy, &bound.bindings, matched, &mut collector);
         }
         collector.finish()

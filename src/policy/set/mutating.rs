@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::deadline::{Deadline, Interrupted};
+use crate::exception::Excepting;
 use crate::matching::{self, Matched};
 use crate::report::options::EvalOptions;
 use crate::request::host::Host;
@@ -135,7 +136,8 @@ impl PolicySet {
                 Some((&**policy, bindings.as_slice(), matched))
             })
             .collect();
-        let pass = Pass { request, host, schemas, eval, exceptions: &self.exceptions };
+        let excepting = &Excepting::new(&self.exceptions, request, host);
+        let pass = Pass { request, host, schemas, eval, excepting };
         vap::mutate(&pass, &candidates, reinvocation)
     }
 

@@ -35,7 +35,10 @@ pub(super) fn of(group: &str, kind: &str) -> Option<&'static Shape> {
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => &VALIDATING_WEBHOOKS,
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => &MUTATING_WEBHOOKS,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => &DEFINITION,
-        (exception::GROUP, exception::KIND) => &EXCEPTION,
+        (exception::GROUP, exception::KIND) | (exception::STORED_GROUP, exception::CLUSTER_KIND) => {
+            &EXCEPTION
+        }
+        (exception::STORED_GROUP, exception::KIND) => &EXCEPTION_IN_NAMESPACE,
         (server_config::GROUP, server_config::AUTHENTICATION) => &AUTHENTICATION,
         (server_config::GROUP, server_config::AUTHORIZATION) => &AUTHORIZATION,
         _ => return None,
@@ -80,19 +83,20 @@ static EXCEPTION: Shape = Struct(&[
     ("apiVersion", Any),
     ("kind", Any),
     ("metadata", Metadata),
-    (
-        "spec",
-        Struct(&[
-            ("policies", Any),
-            ("namespaces", Any),
-            ("names", Any),
-            ("users", Any),
-            ("operations", Any),
-            ("until", Any),
-            ("reason", Any),
-        ]),
-    ),
+    ("spec", Both(EXCEPTED, &[("namespaces", Any)])),
 ]);
+
+static EXCEPTION_IN_NAMESPACE: Shape =
+    Struct(&[("apiVersion", Any), ("kind", Any), ("metadata", Metadata), ("spec", Struct(EXCEPTED))]);
+
+const EXCEPTED: Fields = &[
+    ("policies", Any),
+    ("names", Any),
+    ("users", Any),
+    ("operations", Any),
+    ("until", Any),
+    ("reason", Any),
+];
 
 static MUTATING_POLICY: Shape = Struct(&[
     ("apiVersion", Any),

@@ -65,6 +65,8 @@ pub(crate) struct Collector<'a> {
     pub(super) answers: &'a Answers,
     /// The exception that the request has from the policy that is asked.
     excepted: Option<Excepted>,
+    /// Why not all exceptions are known.
+    doubt: Option<&'a HostError>,
 }
 
 impl<'a> Collector<'a> {
@@ -80,6 +82,7 @@ impl<'a> Collector<'a> {
             namespace: &workspace.namespace,
             answers: &workspace.answers,
             excepted: None,
+            doubt: None,
         }
     }
 
@@ -92,6 +95,11 @@ impl<'a> Collector<'a> {
     pub(crate) fn expect(mut self, policies: usize) -> Self {
         self.decision.outcomes.reserve(policies);
         self
+    }
+
+    /// Sets why not all exceptions are known, which is told with a denial.
+    pub(crate) fn doubting(self, doubt: Option<&'a HostError>) -> Self {
+        Self { doubt, ..self }
     }
 
     /// Sets the exception that the request has from the policy that is asked next.
@@ -236,6 +244,15 @@ impl<'a> Collector<'a> {
             if in_force {
                 self.annotate(key, noted);
                 return false;
+            }
+        }
+        if let Some(error) = self.doubt {
+            let warning = format!(
+                "ValidatingAdmissionPolicy '{}'{with} denies this request: whether an exception lets it through is not known: {error}",
+                policy.name
+            );
+            if !self.decision.warnings.contains(&warning) {
+                self.decision.warnings.push(warning);
             }
         }
         if self.decision.denial.is_some() {

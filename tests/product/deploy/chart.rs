@@ -26,6 +26,7 @@ pub(super) const SETTINGS: &[&[&str]] = &[
     &["certificates=cert-manager", "watchCluster=false"],
     &["watchCluster=false"],
     &["watchCluster=false", "monitoring=true"],
+    &["clusterExceptions=true"],
     &["callers=client-certificate", "clientSubject=system:apiserver"],
     &["apiServers=10.0.0.4/32,fd00::/8"],
     &["image=registry.example:5000/admit:2", "replicas=3", "failurePolicy=Ignore"],
@@ -80,6 +81,7 @@ fn the_schema_allows_the_settings_that_there_are() {
         with(&[("apiServers", json!("everywhere"))]),
         with(&[("callers", json!("friends"))]),
         with(&unwatched),
+        with(&[("clusterExceptions", json!(true)), ("watchCluster", json!(false))]),
     ];
     for values in refused {
         assert_ne!(complaints(&schema, &values), Vec::<String>::new(), "{values}");

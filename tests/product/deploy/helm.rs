@@ -64,6 +64,10 @@ fn helm_refuses_values_that_the_program_refuses() {
             "certificates=self-managed,watchCluster=false",
             "watchCluster: watchCluster must be one of the following: true",
         ),
+        (
+            "clusterExceptions=true,watchCluster=false",
+            "watchCluster: watchCluster must be one of the following: true",
+        ),
     ];
     for (settings, reason) in refused {
         let output = helm(&["template", "admit", &chart, "--set", settings]);

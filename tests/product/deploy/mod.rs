@@ -96,7 +96,7 @@ fn single_kinds_are_printed() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         documents(&String::from_utf8(output.stdout).unwrap())
     };
-    assert_eq!(print(&["crds"]).len(), 6);
+    assert_eq!(print(&["crds"]).len(), 8);
     let rbac = print(&["rbac", "--namespace", "elsewhere"]);
     assert_eq!(
         rbac[&("Role".to_owned(), "admit-controllers".to_owned())]["metadata"]["namespace"],

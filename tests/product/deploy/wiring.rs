@@ -211,6 +211,8 @@ fn series() -> BTreeMap<String, BTreeSet<String>> {
     metrics.connection_opened();
     metrics.set_in_force("aa", 1);
     metrics.broken([("p", true)]);
+    metrics.excepted("p");
+    metrics.exceptions("in_force", 1);
     metrics.certificate_days_left(1.0);
     metrics.ready("policies", true);
     let mut series: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

@@ -18,4 +18,5 @@ mod renewal;
 mod routes;
 mod secrets;
 pub(crate) mod server;
+mod stored_exceptions;
 mod traces;

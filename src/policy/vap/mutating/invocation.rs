@@ -11,7 +11,7 @@ use super::operations::{self, Operation};
 use super::policy::{MutatingPolicy, Mutation};
 use super::refusals::{no_namespace, unserved};
 use super::schemas::{Schemas, Unmade};
-use crate::exception::Exceptions;
+use crate::exception::Excepting;
 use crate::matching::Matched;
 use crate::report::decision::Skipped;
 use crate::report::options::EvalOptions;
@@ -33,7 +33,7 @@ pub(crate) struct Pass<'a> {
     pub(crate) host: &'a dyn Host,
     pub(crate) schemas: &'a dyn Schemas,
     pub(crate) eval: EvalOptions<'a>,
-    pub(crate) exceptions: &'a Exceptions,
+    pub(crate) excepting: &'a Excepting<'a>,
 }
 
 /// A policy with one binding and one param.

@@ -275,8 +275,7 @@ impl<'r> Run<'r> {
 
     /// The exception by which the request passes a policy by.
     fn excepted(&self, policy: &Policy) -> Option<Skipped> {
-        let Pass { request, host, exceptions, .. } = *self.pass;
-        let found = exceptions.covering(&policy.name, request, || host.now())?;
+        let found = self.pass.excepting.from(&policy.name)?;
         found.in_force.then_some(Skipped::Excepted(found))
     }
 

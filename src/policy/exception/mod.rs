@@ -1,0 +1,82 @@
+//! Exceptions: which requests a policy lets through although it denies them, until when and why.
+//!
+//! An exception takes away the denial alone: the policy is evaluated, and whoever reads a report sees what it would have said.
+//! What time it is, and which exceptions lie in the cluster, is asked of the [`Host`](crate::Host): where that does not know, none
+//! is in force. A request about an exception has none: else whoever holds one could grant himself others.
+
+mod decode;
+
+use std::sync::Arc;
+
+use crate::report::decision::Excepted;
+use crate::request::Request;
+use crate::request::exceptions::{Exceptions, PolicyException};
+use crate::request::host::{Host, HostError};
+
+/// Group of the documents that are files alone: one without a dot, which no definition may have.
+pub(crate) const GROUP: &str = "admit";
+/// Group of those that a cluster stores, too.
+pub(crate) const STORED_GROUP: &str = "policies.admit.dev";
+pub(crate) const KIND: &str = "PolicyException";
+/// Of no namespace, where [`KIND`] is in one; in the group of what is stored alone.
+pub(crate) const CLUSTER_KIND: &str = "ClusterPolicyException";
+
+/// Whether documents of the kind are exceptions.
+///
+/// ```
+/// assert!(admit_policy::is_exception("policies.admit.dev", "ClusterPolicyException"));
+/// assert!(!admit_policy::is_exception("admit", "Suite"));
+/// ```
+#[must_use]
+pub fn is_exception(group: &str, kind: &str) -> bool {
+    matches!((group, kind), (GROUP, KIND) | (STORED_GROUP, KIND | CLUSTER_KIND))
+}
+
+/// The exceptions of one request: those of the set, and those that the host knows of.
+#[derive(Debug)]
+pub(crate) struct Excepting<'a> {
+    request: &'a Request<'a>,
+    host: &'a dyn Host,
+    of_set: &'a Exceptions,
+    of_host: Result<Option<Arc<Exceptions>>, HostError>,
+}
+
+impl<'a> Excepting<'a> {
+    pub(crate) fn new(of_set: &'a Exceptions, request: &'a Request<'a>, host: &'a dyn Host) -> Self {
+        Self { request, host, of_set, of_host: host.exceptions() }
+    }
+
+    /// Why not all exceptions are known, if so.
+    pub(crate) fn trouble(&self) -> Option<&HostError> {
+        self.of_host.as_ref().err()
+    }
+
+    /// The first that lets the request pass `policy`; else the last that did so before it ended.
+    pub(crate) fn from(&self, policy: &str) -> Option<Excepted> {
+        let Self { request, host, of_set, of_host } = self;
+        if request.resource.group == STORED_GROUP {
+            return None;
+        }
+        let of_host = of_host.as_ref().ok().and_then(Option::as_deref);
+        let about = of_set.from(policy).chain(of_host.into_iter().flat_map(|known| known.from(policy)));
+        let mut covering = about.filter(|exception| exception.covers(request)).peekable();
+        covering.peek()?;
+        let now = host.now()?;
+        let excepted = |exception: &PolicyException, in_force| Excepted {
+            name: Arc::clone(&exception.name),
+            reason: Arc::clone(&exception.reason),
+            until: Arc::clone(&exception.shown),
+            in_force,
+        };
+        let mut ended: Option<&PolicyException> = None;
+        for exception in covering {
+            if !exception.has_ended(now) {
+                return Some(excepted(exception, true));
+            }
+            if ended.is_none_or(|known| known.until < exception.until) {
+                ended = Some(exception);
+            }
+        }
+        ended.map(|exception| excepted(exception, false))
+    }
+}
