@@ -69,8 +69,12 @@ struct Asked<'a> {
     fields: &'a str,
 }
 
-/// Why a node may not; empty where nothing is said. `Ok` where it may.
-type Answer = Result<(), String>;
+/// Why a node may not, in words that clients are shown; empty where nothing is said.
+#[derive(Debug)]
+struct Denied(String);
+
+/// Whether a node may.
+type Answer = Result<(), Denied>;
 
 /// Knows the graph of the cluster once somebody asked.
 #[derive(Debug, Default)]
@@ -87,12 +91,12 @@ impl Nodes {
         attributes: &AccessAttributes,
     ) -> Access {
         let answer = match node_of(&user.username, &user.groups) {
-            None => Err(String::new()),
-            Some("") => Err(format!("unknown node for user {}", go::quote(&user.username))),
+            None => Err(Denied(String::new())),
+            Some("") => Err(Denied(format!("unknown node for user {}", go::quote(&user.username)))),
             Some(node) => self.answer(objects, node, attributes),
         };
         let allowed = answer.is_ok();
-        Access { allowed, reason: answer.err().unwrap_or_default() }
+        Access { allowed, reason: answer.err().map_or_else(String::new, |denied| denied.0) }
     }
 
     /// Has the graph made anew.
@@ -152,7 +156,7 @@ impl Nodes {
     /// Whether the object that is asked about has to do with the node.
     fn leads(&self, objects: &dyn Objects, asked: Asked<'_>, vertex: Vertex) -> Answer {
         let Asked { node, namespace, name, .. } = asked;
-        let why = || format!("no relationship found between node '{node}' and this object");
+        let why = || Denied(format!("no relationship found between node '{node}' and this object"));
         if name.is_empty() {
             return told("No Object name found");
         }
@@ -183,7 +187,7 @@ fn allowed_alike(attributes: &AccessAttributes) -> Answer {
 }
 
 fn told(why: &str) -> Answer {
-    Err(why.to_owned())
+    Err(Denied(why.to_owned()))
 }
 
 /// A verb in a list of verbs, or the words for another one.
@@ -227,7 +231,10 @@ impl Asked<'_> {
         let why = "can only get, create, update, patch, or delete a node lease";
         one_of(self.verb, &KEPT, why)?;
         if self.namespace != LEASES_IN {
-            return Err(format!("can only access leases in the {} system namespace", go::quote(LEASES_IN)));
+            return Err(Denied(format!(
+                "can only access leases in the {} system namespace",
+                go::quote(LEASES_IN)
+            )));
         }
         self.own("can only access node lease with the same name as the requesting node")
     }
@@ -269,10 +276,10 @@ impl Asked<'_> {
             ("", "create" | "update" | "patch") | ("status", "update" | "patch") => Ok(()),
             ("", "get" | "list" | "watch") if name == node => Ok(()),
             ("", "get" | "list" | "watch") if name.is_empty() => {
-                Err(format!("node '{node}' cannot read all nodes, only its own Node object"))
+                Err(Denied(format!("node '{node}' cannot read all nodes, only its own Node object")))
             }
             ("", "get" | "list" | "watch") => {
-                Err(format!("node '{node}' cannot read '{name}', only its own Node object"))
+                Err(Denied(format!("node '{node}' cannot read '{name}', only its own Node object")))
             }
             _ => told(""),
         }

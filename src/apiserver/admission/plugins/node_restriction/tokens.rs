@@ -25,6 +25,28 @@ const HANDED_OVER: [(&str, &str); 7] = [
     ("vsphereVolume", "csi.vsphere.vmware.com"),
 ];
 
+/// What a volume names is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("{kind} {} not found", go::quote(.name))]
+struct NotFound {
+    kind: &'static str,
+    name: String,
+}
+
+/// Why a node may not ask for a token of an audience.
+#[derive(Debug, thiserror::Error)]
+enum AudienceError {
+    #[error("node may only request 0 or 1 audiences")]
+    Several,
+    #[error("error validating audience {}: {}", go::quote(.audience), together(.problems.iter().map(ToString::to_string)))]
+    Unknown { audience: String, problems: Vec<NotFound> },
+    #[error(
+        "audience {} not found in pod spec volume, {user} is not authorized to request tokens for this audience",
+        go::quote(.audience)
+    )]
+    Unwanted { audience: String, user: String },
+}
+
 pub(super) fn admit(request: &Request<'_>, node: &str) -> Result<(), Refusal> {
     if request.review.operation != Operation::Create {
         return Ok(());
@@ -48,18 +70,18 @@ pub(super) fn admit(request: &Request<'_>, node: &str) -> Result<(), Refusal> {
     if text(&pod, "/spec/nodeName") != node {
         return Err(request.forbidden("node requested token bound to a pod scheduled on a different node"));
     }
-    admit_audience(request, &pod).map_err(|why| request.forbidden(&why))
+    admit_audience(request, &pod).map_err(|error| request.forbidden(&error.to_string()))
 }
 
 /// Whether the token is meant for somebody whom a volume of the pod wants one for, or whom roles let the node ask for.
-fn admit_audience(request: &Request<'_>, pod: &Value) -> Result<(), String> {
+fn admit_audience(request: &Request<'_>, pod: &Value) -> Result<(), AudienceError> {
     let audience = match items(request.object(), "/spec/audiences") {
         [] => "",
         [one] => one.as_str().unwrap_or_default(),
-        _ => return Err("node may only request 0 or 1 audiences".to_owned()),
+        _ => return Err(AudienceError::Several),
     };
     match is_wanted(request, pod, audience) {
-        Err(why) => return Err(format!("error validating audience {}: {why}", go::quote(audience))),
+        Err(problems) => return Err(AudienceError::Unknown { audience: audience.to_owned(), problems }),
         Ok(true) => return Ok(()),
         Ok(false) => {}
     }
@@ -78,18 +100,15 @@ fn admit_audience(request: &Request<'_>, pod: &Value) -> Result<(), String> {
     if request.cluster.access(&identity.to_user(), &attributes).allowed {
         return Ok(());
     }
-    Err(format!(
-        "audience {} not found in pod spec volume, {} is not authorized to request tokens for this audience",
-        go::quote(audience),
-        identity.username
-    ))
+    let (audience, user) = (audience.to_owned(), identity.username.clone());
+    Err(AudienceError::Unwanted { audience, user })
 }
 
 /// Whether a volume of the pod wants a token for the audience: itself, or by its driver.
 ///
 /// # Errors
 /// Where no volume is seen to, and some cannot be looked into.
-fn is_wanted(request: &Request<'_>, pod: &Value, audience: &str) -> Result<bool, String> {
+fn is_wanted(request: &Request<'_>, pod: &Value, audience: &str) -> Result<bool, Vec<NotFound>> {
     let mut problems = Vec::new();
     for volume in items(pod, "/spec/volumes") {
         let mut tokens = items(volume, "/projected/sources")
@@ -107,13 +126,13 @@ fn is_wanted(request: &Request<'_>, pod: &Value, audience: &str) -> Result<bool,
             Err(problem) => problems.push(problem),
         }
     }
-    if problems.is_empty() { Ok(false) } else { Err(together(problems.into_iter())) }
+    if problems.is_empty() { Ok(false) } else { Err(problems) }
 }
 
 /// The driver of CSI behind a volume.
-fn driver(request: &Request<'_>, pod: &Value, volume: &Value) -> Result<Option<String>, String> {
+fn driver(request: &Request<'_>, pod: &Value, volume: &Value) -> Result<Option<String>, NotFound> {
     let Some(claim) = pod_uses::claim(pod, volume) else { return Ok(driver_of(volume)) };
-    let missing = |kind: &str, name: &str| format!("{kind} {} not found", go::quote(name));
+    let missing = |kind, name: &str| NotFound { kind, name: name.to_owned() };
     let claimed = request
         .stored("persistentvolumeclaims", request.namespace(), &claim)
         .ok_or_else(|| missing("persistentvolumeclaim", &claim))?;
@@ -134,9 +153,9 @@ fn driver_of(volume: &Value) -> Option<String> {
 }
 
 /// Whether a driver gets tokens for the audience with each of its volumes.
-fn gives(request: &Request<'_>, driver: &str, audience: &str) -> Result<bool, String> {
+fn gives(request: &Request<'_>, driver: &str, audience: &str) -> Result<bool, NotFound> {
     let stored = request
         .stored("csidrivers", "", driver)
-        .ok_or_else(|| format!("csidriver.storage.k8s.io {} not found", go::quote(driver)))?;
+        .ok_or_else(|| NotFound { kind: "csidriver.storage.k8s.io", name: driver.to_owned() })?;
     Ok(items(&stored, "/spec/tokenRequests").iter().any(|asked| text(asked, "/audience") == audience))
 }
