@@ -1,7 +1,7 @@
 //! `EventRateLimit`: so many events are taken of the whole server, of a namespace, of a user, and of a source about an object. Off by
 //! default; the [settings](super::settings) give the limits.
 //!
-//! Read from plugin/pkg/admission/eventratelimit of Kubernetes 1.36.
+//! Read from plugin/pkg/admission/eventratelimit of releases before 1.36; no recorded answers of 1.36 are at hand.
 
 use admit_apimachinery::pointer::text;
 use admit_apimachinery::status::{Reason, Status};

@@ -1,7 +1,8 @@
 //! `PodTolerationRestriction`: annotations of a namespace, and else the [settings](super::settings), say what its pods tolerate
 //! unless they say more, and what they may tolerate. Off by default.
 //!
-//! Read from plugin/pkg/admission/podtolerationrestriction and pkg/util/tolerations of Kubernetes 1.36.
+//! Read from plugin/pkg/admission/podtolerationrestriction and pkg/util/tolerations of releases before 1.36; no recorded
+//! answers of 1.36 are at hand.
 
 use admit_apimachinery::pointer::text;
 use serde_json::{Value, json};

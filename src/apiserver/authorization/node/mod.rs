@@ -9,7 +9,7 @@
 //! volumes of the pods on its node, ask for tokens of their accounts, and keep its own objects. The plugin `NodeRestriction`
 //! looks at what is written, which nobody knows here.
 //!
-//! Read from plugin/pkg/auth/authorizer/node of Kubernetes 1.34, whose graph and rules are those of 1.36 where no feature is
+//! Read from plugin/pkg/auth/authorizer/node of Kubernetes 1.33 and 1.34, whose graph and rules are those of 1.36 where no feature is
 //! turned on that is off by default: `AuthorizeNodeWithSelectors` is always on since 1.34, and `PodCertificateRequest` and
 //! `ClusterTrustBundle` are off.
 
