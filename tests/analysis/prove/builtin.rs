@@ -258,7 +258,7 @@ fn objects_are_written_through_subresources_of_their_kind() {
 /// Parts of random policies for pods.
 const PARTS: &[&str] = &[
     "has(object.spec.hostNetwork)",
-    "object.spec.hostNetwork",
+    "object.spec.hostNetwork == true",
     "object.spec.restartPolicy == 'Always'",
     "object.spec.containers.all(c, c.image.startsWith('a'))",
     "object.spec.containers.exists(c, c.name == 'a')",
