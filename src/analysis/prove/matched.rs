@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::subject::Subject;
+use super::subjects::texts;
 
 /// The requests that a policy is asked about.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -57,8 +58,4 @@ impl Matched {
             self.updates.push(subresource.to_owned());
         }
     }
-}
-
-fn texts<'r>(rule: &'r Value, list: &str) -> impl Iterator<Item = &'r str> {
-    rule.get(list).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }

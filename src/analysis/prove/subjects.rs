@@ -151,7 +151,8 @@ impl Named<'_> {
     }
 }
 
-fn texts<'r>(rule: &'r Value, list: &str) -> impl Iterator<Item = &'r str> {
+/// The texts of a list of a rule.
+pub(super) fn texts<'r>(rule: &'r Value, list: &str) -> impl Iterator<Item = &'r str> {
     rule.get(list).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
