@@ -31,7 +31,7 @@ pub fn parse_values(text: &str) -> Result<Vec<Tree>, YamlError> {
 ///
 /// ```
 /// # use admit_apimachinery::yaml::parse_first;
-/// assert_eq!(parse_first("{a: 1} }").unwrap().unwrap().value["a"], 1);
+/// assert_eq!(parse_first("a: 1\n---\nb: [").unwrap().unwrap().value["a"], 1);
 /// assert!(parse_first("").unwrap().is_none() && parse_first("a: [\n").is_err());
 /// ```
 pub fn parse_first(text: &str) -> Result<Option<Tree>, YamlError> {
