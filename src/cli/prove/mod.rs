@@ -305,7 +305,11 @@ fn of_no_subject(
 ) -> Answer {
     let compared: Vec<&Document> = std::iter::once(left).chain(right).collect();
     let kinds = if unknown.is_empty() { "no kinds".to_owned() } else { unknown.join(", ") };
-    let what = format!("objects that are not built in, without a CRD among --definitions: {kinds}");
+    let what = if unknown.is_empty() {
+        "constraints that name no kind which policies are asked about".to_owned()
+    } else {
+        format!("objects that are not built in, without a CRD among --definitions: {kinds}")
+    };
     let field = Some("spec.matchConstraints".to_owned());
     let place = (left.file.to_string(), left.position("spec.matchConstraints"));
     Answer {
