@@ -71,6 +71,9 @@ impl Maker<'_> {
             made.properties.insert(field.name.as_str().into(), self.field(field));
         }
         self.around.pop();
+        if self.sureness == Sureness::Likely {
+            checks.any_of = one_of_them(&shape.fields);
+        }
         made.checks = checks.into();
         made
     }
@@ -138,6 +141,21 @@ impl Maker<'_> {
             matches!(of, FieldType::Bytes | FieldType::List(_) | FieldType::Map(_) | FieldType::Time);
         made
     }
+}
+
+/// Where all fields but names point to something with fields of its own, as the sources of a volume, one of them is likely set.
+fn one_of_them(fields: &[FieldShape]) -> Vec<Schema> {
+    const FEW: usize = 3;
+    let is_one = |field: &FieldShape| field.may_be_absent && matches!(field.of, FieldType::Shape(_));
+    let (ones, others): (Vec<_>, Vec<_>) = fields.iter().partition(|field| is_one(field));
+    if ones.len() < FEW || others.iter().any(|field| field.of != FieldType::Text) {
+        return Vec::new();
+    }
+    let set = |field: &FieldShape| {
+        let checks = Checks { required: vec![field.name.as_str().into()], ..Checks::default() };
+        Schema { checks: checks.into(), ..Schema::default() }
+    };
+    ones.into_iter().map(set).collect()
 }
 
 /// That a value is not the zero one of its type.
