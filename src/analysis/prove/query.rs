@@ -15,7 +15,7 @@ use super::script::{script, variants};
 use super::search;
 use super::shrink::shrunk;
 use super::side::{Rules, Side};
-use super::subject::Subject;
+use super::subject::{Subject, Taken};
 use super::term::Term;
 use super::upgrade::Upgrade;
 use super::view::View;
@@ -210,6 +210,7 @@ impl<'a> Inquiry<'a> {
         if let Some(old) = old {
             same_identity(&mut world, new, old).map_err(one)?;
         }
+        self.share_what_stays(&mut world, objects).map_err(one)?;
         let left = rules::ruling(&mut world, &self.left.rules, objects, 0);
         let right = self.right.map(|right| rules::ruling(&mut world, &right.rules, objects, 1)).transpose();
         let (left, right) = match (left, right) {
@@ -240,6 +241,19 @@ impl<'a> Inquiry<'a> {
         }
         world.settle(&[broken]);
         Ok(Prepared { world, objects, broken })
+    }
+
+    /// A policy sees objects with the status that a server leaves them, where one request writes that and another the rest.
+    fn share_what_stays(&self, world: &mut World<'_>, objects: Objects) -> Result<(), Undecided> {
+        let Some(ways) = self.ways().filter(|_| self.subject.splits_status()) else { return Ok(()) };
+        let Some(old) = objects.old else { return world.forget(objects.new, "status") };
+        match ways {
+            [way] => world.share(objects.new, old, |name| (way == "status") != (name == "status")),
+            _ => {
+                world.relax("that one request writes the status and another the rest");
+                Ok(())
+            }
+        }
     }
 
     fn ask(
@@ -365,20 +379,30 @@ impl<'a> Inquiry<'a> {
         let (new, old) = (object(prepared.objects.new), prepared.objects.old.map(object));
         let (Some(new), None | Some(Some(_))) = (new, &old) else { return Vec::new() };
         let old = old.flatten();
-        let mut found = self.subject.completed(&new, old.as_ref(), self.ways());
+        let ways = self.ways().unwrap_or_default();
+        let mut found = self.subject.completed(&new, old.as_ref(), ways);
         found.push((new, old));
         found
     }
 
-    /// Through what a policy matches updates.
-    fn ways(&self) -> &[String] {
-        requests_of(self.left).map_or(&[], |(_, updates)| updates)
+    /// Through what a policy matches updates; none of the rules of a definition.
+    fn ways(&self) -> Option<&[String]> {
+        requests_of(self.left).map(|(_, updates)| updates)
     }
 
     /// The request as a server reads it, if it is one and breaks the claim.
     fn confirmed(&self, request: &(Json, Option<Json>), that: Option<&Side>) -> Option<Counterexample> {
-        let (object, old_object, subresource) =
-            self.subject.read(&request.0, request.1.as_ref(), self.ways())?;
+        let taken = self.subject.taken(&request.0, request.1.as_ref(), self.ways());
+        taken.into_iter().find_map(|taken| self.breaks(taken, request, that))
+    }
+
+    fn breaks(
+        &self,
+        taken: Taken,
+        request: &(Json, Option<Json>),
+        that: Option<&Side>,
+    ) -> Option<Counterexample> {
+        let Taken { object, old_object, subresource } = taken;
         let said = |side: &Side| side.said(self.subject, &object, old_object.as_ref());
         if that.is_some_and(|that| said(that).denied) {
             return None;

@@ -32,6 +32,25 @@ pub(super) fn same_identity(world: &mut World<'_>, new: NodeId, old: NodeId) -> 
     Ok(())
 }
 
+impl World<'_> {
+    /// Lets an object have the properties of another one that are `kept`; the metadata are told apart by name and namespace.
+    pub(super) fn share(
+        &mut self,
+        new: NodeId,
+        old: NodeId,
+        kept: impl Fn(&str) -> bool,
+    ) -> Result<(), Undecided> {
+        self.force(new)?;
+        let schema = self.node(old)?.schema;
+        for name in schema.properties.keys().filter(|name| &***name != "metadata" && kept(name)) {
+            if let Some(child) = self.property(old, name)? {
+                self.insert(new, name, child);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Whether a schema demands one thing where another is so.
 pub(super) fn has_alternatives(schema: &Schema) -> bool {
     let checks = &schema.checks;

@@ -2,10 +2,11 @@
 
 use std::sync::LazyLock;
 
-use admit_policy::crd::{CompiledCrd, Definition, Scope, ValidateOptions};
+use admit_policy::crd::{CompiledCrd, Definition, Scope, ValidateOptions, Write};
 use admit_policy::schema::{AdditionalProperties, Malformed, Pattern, Schema};
 use admit_policy::{
-    Builtins, GroupVersionKind, GroupVersionResource, Object, Operation, Pace, Path, Request, UserInfo,
+    Builtins, EvalOptions, GroupVersionKind, GroupVersionResource, Object, Operation, Pace, Path, Prepared,
+    Request, UserInfo,
 };
 use serde_json::Value;
 
@@ -37,6 +38,14 @@ pub struct Subject {
 
 /// What is written, and what is there already.
 type Written = (Value, Option<Value>);
+
+/// A request as policies see it.
+pub(super) struct Taken {
+    pub(super) object: Value,
+    pub(super) old_object: Option<Value>,
+    /// Through which it is written; empty for the object itself.
+    pub(super) subresource: String,
+}
 
 /// What says which objects are some of the kind.
 #[derive(Debug)]
@@ -106,28 +115,55 @@ impl Subject {
         }
     }
 
-    /// A write as the server reads it, and through which of the subresources: the first that takes it. None where it is refused
-    /// whatever rules say.
-    pub(super) fn read(
-        &self,
-        new: &Value,
-        old: Option<&Value>,
-        ways: &[String],
-    ) -> Option<(Value, Option<Value>, String)> {
-        match (&self.source, old) {
-            (_, None) => Some((self.settled(new)?, None, String::new())),
-            (Source::Definition(_), Some(old)) => {
-                Some((self.settled(new)?, Some(self.settled(old)?), String::new()))
+    /// A write as the server reads it: for rules of a definition, which are asked of whatever is written; for a policy, creations
+    /// and through each of its `ways` an update. None where it is refused whatever rules say.
+    pub(super) fn taken(&self, new: &Value, old: Option<&Value>, ways: Option<&[String]>) -> Vec<Taken> {
+        let through = |subresource: &str, (object, old_object)| {
+            let subresource = subresource.to_owned();
+            Taken { object, old_object, subresource }
+        };
+        let Some(ways) = ways else {
+            let old = old.map(|old| self.settled(old));
+            let both = match (self.settled(new), old) {
+                (Some(new), None) => Some((new, None)),
+                (Some(new), Some(Some(old))) => Some((new, Some(old))),
+                _ => None,
+            };
+            return both.map(|both| through("", both)).into_iter().collect();
+        };
+        let Some(old) = old else {
+            return self.created(new).map(|new| through("", (new, None))).into_iter().collect();
+        };
+        let Some(old) = self.settled(old) else { return Vec::new() };
+        let update = |way: &String| Some(through(way, self.updated(new, &old, way)?));
+        ways.iter().filter_map(update).collect()
+    }
+
+    fn created(&self, new: &Value) -> Option<Value> {
+        match &self.source {
+            Source::Definition(bare) => self.written(bare, new, None, false),
+            Source::Builtin(builtins, _) => object_of(builtins.prepare(new, None, false)?),
+        }
+    }
+
+    fn updated(&self, new: &Value, old: &Value, way: &str) -> Option<Written> {
+        match &self.source {
+            Source::Definition(bare) => {
+                let new = self.written(bare, new, Some(old), way == "status")?;
+                Some((new, Some(old.clone())))
             }
-            (Source::Builtin(builtins, _), Some(old)) => {
-                let old = stored(*builtins, old)?;
-                ways.iter().find_map(|way| {
-                    let prepared = builtins.written(new, Some(&old), way)?;
-                    let is_taken = prepared.refusal.is_none() && prepared.strict.is_empty();
-                    is_taken.then(|| (prepared.object, prepared.old, way.clone()))
-                })
+            Source::Builtin(builtins, _) => {
+                let prepared = builtins.written(new, Some(old), way)?;
+                let stands = prepared.old.clone();
+                Some((object_of(prepared)?, stands))
             }
         }
+    }
+
+    /// Whether one request writes the status, and another everything else.
+    pub(super) fn splits_status(&self) -> bool {
+        let Source::Definition(bare) = &self.source else { return false };
+        bare.definition().version(&self.version).is_some_and(|version| version.status_subresource)
     }
 
     /// A write of which something is asked, with what else is demanded of its objects, in each way that is known.
@@ -192,14 +228,24 @@ impl Subject {
         found.iter().map(ToString::to_string).collect()
     }
 
+    fn written(&self, crd: &CompiledCrd, new: &Value, old: Option<&Value>, status: bool) -> Option<Value> {
+        let version = crd.version(&self.version)?;
+        let found = Write { crd, version, old, status, eval: EvalOptions::default() }.decide(new);
+        (found.errors.is_empty() && self.is_addressed(&found.object)).then_some(found.object)
+    }
+
     fn of_definition(&self, bare: &CompiledCrd, object: &Value) -> Option<Value> {
         let version = bare.version(&self.version)?;
         let mut object = object.clone();
         version.read(&mut object, Malformed::Refuse, None).ok()?;
+        let found = version.validate(&object, None, &ValidateOptions::default());
+        (self.is_addressed(&object) && found.errors.is_empty()).then_some(object)
+    }
+
+    fn is_addressed(&self, object: &Value) -> bool {
         let named = object.pointer("/metadata/name").and_then(Value::as_str).is_some_and(is_name);
         let namespaced = object.pointer("/metadata/namespace").and_then(Value::as_str).is_some();
-        let found = version.validate(&object, None, &ValidateOptions::default());
-        (named && namespaced == self.is_namespaced && found.errors.is_empty()).then_some(object)
+        named && namespaced == self.is_namespaced
     }
 
     /// The schema as written; none of kinds without a definition.
@@ -249,19 +295,20 @@ impl Subject {
 /// An object as it lies in a server's store, if it can.
 fn stored(builtins: &dyn Builtins, object: &Value) -> Option<Value> {
     let created = builtins.prepare(object, None, false)?;
-    if created.refusal.is_some() || !created.strict.is_empty() {
-        return None;
-    }
+    let created = object_of(created)?;
     // Whoever creates an object does not say how it stands.
-    if object.get("status").is_none_or(|status| created.object.get("status") == Some(status)) {
-        return Some(created.object);
+    if object.get("status").is_none_or(|status| created.get("status") == Some(status)) {
+        return Some(created);
     }
-    let mut with_status = created.object.clone();
+    let mut with_status = created.clone();
     with_status.as_object_mut()?.insert("status".to_owned(), object.get("status")?.clone());
-    match builtins.prepare(&with_status, Some(&created.object), true) {
-        Some(written) if written.refusal.is_none() => Some(written.object),
-        _ => Some(created.object),
-    }
+    let written = builtins.prepare(&with_status, Some(&created), true).and_then(object_of);
+    Some(written.unwrap_or(created))
+}
+
+/// What is let in.
+fn object_of(prepared: Prepared) -> Option<Value> {
+    (prepared.refusal.is_none() && prepared.strict.is_empty()).then_some(prepared.object)
 }
 
 /// The kind of a version, and whether its objects are in namespaces.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use admit_analysis::prove::{Inquiry, Question, Side, Solver as _, Subject, Verdict, agreement};
+use admit_analysis::prove::{Inquiry, Side, Solver as _, Subject, agreement};
 use admit_apiserver::BuiltinKinds;
 use admit_policy::{Builtins as _, Catalogue, FieldType, GroupVersionKind};
 use serde_json::{Map, Value, json};
@@ -171,7 +171,7 @@ fn a_kind_that_is_not_built_in_is_none() {
     assert!(Subject::builtin(&BuiltinKinds, &GroupVersionKind::new("example.com", "v1", "Cat")).is_none());
 }
 
-fn policy(subject: &Subject, expression: &str) -> Value {
+pub(super) fn policy(subject: &Subject, expression: &str) -> Value {
     let kind = subject.kind();
     let plural = catalogue().kind(kind).map_or("things", |served| &served.plural);
     let operations = if expression.contains("oldObject") { vec!["CREATE", "UPDATE"] } else { vec!["CREATE"] };
@@ -216,43 +216,6 @@ fn answers_about_built_in_kinds_known_by_hand_are_given() {
     }
     tell(&format!("{total} rows"));
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
-}
-
-/// What a policy says of pods, asked of the requests that it matches.
-fn never_denies(operations: &[&str], resources: &[&str], expression: &str) -> Vec<Verdict> {
-    let subject = Subject::builtin(&BuiltinKinds, &GroupVersionKind::new("", "v1", "Pod")).expect("built in");
-    let mut policy = policy(&subject, expression);
-    let rule = &mut policy["spec"]["matchConstraints"]["resourceRules"][0];
-    (rule["operations"], rule["resources"]) = (json!(operations), json!(resources));
-    let left = Side::policy(&policy, &subject).expect("a policy");
-    let question = Question::NeverDenies;
-    let inquiry = Inquiry { question, subject: &subject, left: &left, right: None, that: None, items: 3 };
-    let ask = |mut solver: Program| inquiry.decide(Some(&mut solver), &|| false).expect("confirmed");
-    Program::installed().into_iter().map(ask).collect()
-}
-
-#[test]
-fn objects_are_written_through_subresources_of_their_kind() {
-    let debugs = "!has(object.spec.ephemeralContainers)";
-    for verdict in never_denies(&["UPDATE"], &["pods/ephemeralcontainers"], debugs) {
-        let Verdict::Refuted(found) = verdict else { panic!("{verdict:?}") };
-        assert_eq!(found.subresource, "ephemeralcontainers");
-        assert!(found.object["spec"]["ephemeralContainers"][0]["name"].is_string(), "{found:?}");
-        assert!(found.old_object.expect("there is one")["spec"].get("ephemeralContainers").is_none());
-    }
-    // Nobody may say so on creation, and nothing here knows.
-    for verdict in never_denies(&["CREATE"], &["pods", "pods/ephemeralcontainers"], debugs) {
-        assert!(matches!(verdict, Verdict::Undecided(_)), "{verdict:?}");
-    }
-    // What is sent there is no Pod.
-    for verdict in never_denies(&["CREATE"], &["pods/eviction"], debugs) {
-        let Verdict::Undecided(why) = verdict else { panic!("{verdict:?}") };
-        assert_eq!(why[0].what, "requests to pods/eviction");
-    }
-    // A rule about other kinds says nothing of pods.
-    for verdict in never_denies(&["DELETE"], &["secrets"], "false") {
-        assert!(matches!(verdict, Verdict::Holds { up_to: None }), "{verdict:?}");
-    }
 }
 
 /// Parts of random policies for pods.

@@ -4,6 +4,7 @@ mod agreement;
 mod apart;
 mod builtin;
 mod random_upgrades;
+mod requests;
 mod share;
 pub(crate) mod solvers;
 mod table;
