@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::report::Report;
-use crate::cli::process::Fault;
+use crate::cli::process::{self, Fault};
 use crate::cli::{render, whole};
 
 /// One suite for each set of files that cases need.
@@ -35,6 +35,7 @@ pub(super) fn suite(file: &Path, report: &Report) -> Result<(), Fault> {
         })
         .collect();
     if written.is_empty() {
+        process::warn("no change is left that a case would see: no suite is written");
         return Ok(());
     }
     whole::write(file, &written.join("---\n"))

@@ -6,7 +6,7 @@ use admit_analysis::prove::Verdict;
 use serde_json::json;
 
 use super::answer::Answer;
-use crate::cli::process::Fault;
+use crate::cli::process::{self, Fault};
 use crate::cli::{render, whole};
 
 /// The requests that break claims, each with what the last side says of it.
@@ -40,6 +40,10 @@ pub(super) fn write(file: &Path, answers: &[Answer]) -> Result<(), Fault> {
             }
         }
         cases.push(case);
+    }
+    if cases.is_empty() {
+        process::warn("no request breaks a claim: no suite is written");
+        return Ok(());
     }
     let documents: Vec<String> = documents.into_iter().map(absolute).collect();
     let suite = json!({"apiVersion": "admit/v1", "kind": "Suite", "documents": documents, "cases": cases});
