@@ -67,13 +67,14 @@ fn connection(row: &ResourceInfo, subresource: Subresource, shapes: &mut Vec<Sha
     Some(Connection { subresource: subresource.name().to_owned(), kind, shape })
 }
 
+/// The fields that no object of a type lacks, a type a line.
+const CERTAIN: &str = include_str!("certain.txt");
 /// Marks the fields that hold a member of their enumeration.
 const CLOSED: char = '=';
 
 /// The fields that no object of a type lacks.
 fn certain(name: &str) -> Vec<&'static str> {
-    const TYPES: &str = include_str!("certain.txt");
-    let mut lines = TYPES.lines().map(|line| line.split(' '));
+    let mut lines = CERTAIN.lines().map(|line| line.split(' '));
     let line = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words));
     line.into_iter().flatten().collect()
 }
@@ -148,5 +149,31 @@ fn of(kind: &TypeRef) -> FieldType {
         TypeRef::Message(id) => FieldType::Shape(id.index()),
         TypeRef::List(inner) => FieldType::List(Box::new(of(inner))),
         TypeRef::Map(inner) => FieldType::Map(Box::new(of(inner))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_certain_is_said_of_fields_that_there_are() {
+        let lines = CERTAIN.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let mut seen = Vec::new();
+        for line in lines {
+            let mut words = line.split(' ');
+            let name = words.next().unwrap();
+            let shape = CATALOGUE.shapes.iter().find(|shape| shape.name == name);
+            let shape = shape.unwrap_or_else(|| panic!("there is no type {name}"));
+            for word in words {
+                let field = shape.fields.iter().find(|field| field.name == word.trim_end_matches(CLOSED));
+                let field = field.unwrap_or_else(|| panic!("{name} has no field {word}"));
+                let is_enumeration = matches!(field.of, FieldType::OneOf(_));
+                assert!(field.is_certain && (!field.is_closed || is_enumeration), "{name} {word}");
+            }
+            assert!(!seen.contains(&name), "{name} has two lines");
+            seen.push(name);
+        }
+        assert!(seen.len() > 30, "{seen:?}");
     }
 }
