@@ -137,7 +137,13 @@ impl AdmissionConfiguration {
         match self.sections.get(plugin) {
             None => Ok(None),
             Some(Section::Here(section)) => Ok(Some(section.clone())),
-            Some(Section::In(path)) => parsed(&self.file(path)?).map(Some),
+            Some(Section::In(path)) => {
+                let wrong = |error: SettingsError| SettingsError::File {
+                    file: path.display().to_string(),
+                    why: error.to_string(),
+                };
+                parsed(&self.file(path)?).map(Some).map_err(wrong)
+            }
         }
     }
 
