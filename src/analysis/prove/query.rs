@@ -76,7 +76,7 @@ impl<'a> Inquiry<'a> {
         }
         let that = match self.that.map(|that| Side::assumption(that, self.left, self.subject)).transpose() {
             Ok(that) => that,
-            Err(error) => return Ok(Verdict::Undecided(vec![undecided(error.0).of(0, "--that")])),
+            Err(error) => return Ok(Verdict::Undecided(vec![undecided(error.message).of(0, "--that")])),
         };
         let mut solver = solver;
         // Where nothing else is asked of a policy, nothing is known.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use admit_cel::syntax::Ast;
 use admit_cel::{Checked, Env, Mode, Type, Version};
 use admit_policy::crd::CompiledCrd;
-use admit_policy::crd::rules::{Limits, Recorder, RuleTree, Subject as RuleSubject};
-use admit_policy::manifest::Document;
-use admit_policy::schema::Schema;
+use admit_policy::crd::rules::{Limits, Recorder, RuleEnv, RuleTree, Subject as RuleSubject, decl_type};
+use admit_policy::manifest::{Document, LoadError};
+use admit_policy::schema::{Rule, Schema};
 use admit_policy::{
     ExpressionId, Keep, LoadOptions, Origin, Path, PolicySet, Recording, Skipped, Verdict, with_system_fields,
 };
@@ -76,7 +76,7 @@ impl Side {
         let mut versions = crd.definition().versions.iter().enumerate();
         let (at, version) = versions
             .find(|(_, version)| version.name == subject.version)
-            .ok_or_else(|| SideError(format!("there is no version {}", subject.version)))?;
+            .ok_or_else(|| SideError::new(format!("there is no version {}", subject.version)))?;
         let schema = version.schema.as_deref().cloned().unwrap_or_default();
         let tree = RuleTree::compile(&schema, true);
         let place = format!("spec.versions[{at}].schema.openAPIV3Schema");
@@ -84,8 +84,11 @@ impl Side {
         Ok(Self { rules: Rules::Definition(Box::new(DefinitionRules { schema, crd, tree, place })) })
     }
 
-    /// The rule at the root of an object, as an assumption.
-    pub(super) fn assumption(text: &str, like: &Self, subject: &Subject) -> Result<Self, SideError> {
+    /// An expression that is assumed of the objects that another side is about.
+    ///
+    /// # Errors
+    /// For one that is none.
+    pub fn assumption(text: &str, like: &Self, subject: &Subject) -> Result<Self, SideError> {
         if let Rules::Policy(_) = like.rules {
             let policy = json!({
                 "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
@@ -96,17 +99,26 @@ impl Side {
                     "validations": [{"expression": text}],
                 },
             });
-            return Self::policy(&policy, subject);
+            const PLACE: &str = "spec.validations[0].expression: ";
+            return Self::policy(&policy, subject).map_err(|error| {
+                let told = error.message.strip_prefix(PLACE).unwrap_or(&error.message);
+                SideError::new(told)
+            });
         }
         let mut schema = subject.without_rules();
-        schema.rules = vec![admit_policy::schema::Rule {
+        let rule = Rule {
             rule: text.to_owned(),
             message: String::new(),
             message_expression: String::new(),
             reason: None,
             field_path: String::new(),
             optional_old_self: None,
-        }];
+        };
+        if let Some(decl) = decl_type(&schema, true) {
+            let checked = RuleEnv::new(&decl).checked(&rule);
+            checked.map_err(|error| SideError::new(error.to_string()))?;
+        }
+        schema.rules = vec![rule];
         let tree = RuleTree::compile(&schema, true);
         Ok(Self {
             rules: Rules::Definition(Box::new(DefinitionRules {
@@ -135,9 +147,10 @@ impl Side {
                 .map(|(at, item)| {
                     let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
                     let field = format!("spec.{list}[{at}].expression");
-                    let checked = env
-                        .compile(text("expression"))
-                        .map_err(|error| SideError(format!("{field}: {error}")))?;
+                    let checked = env.compile(text("expression")).map_err(|error| SideError {
+                        field: field.clone(),
+                        message: format!("{field}: {error}"),
+                    })?;
                     Ok(Clause {
                         name: if named { text("name").to_owned() } else { String::new() },
                         field,
@@ -191,8 +204,11 @@ fn with_binding(policy: &Value, subject: &Subject) -> Result<PolicySet, SideErro
     let documents = [policy, binding].map(|value| Document::unwritten("prove".into(), value));
     let set = PolicySet::load_with(&documents, LoadOptions { ignore_unknown: true });
     set.map_err(|errors| {
-        let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        SideError(told.join("; "))
+        SideError::of_fields(errors.into_iter().map(|LoadError { field, message, .. }| {
+            let told =
+                if message.starts_with(field.as_str()) { message } else { format!("{field}: {message}") };
+            (field, told)
+        }))
     })
 }
 

@@ -16,8 +16,25 @@ use super::whole::{NAME, whole};
 
 /// Why documents cannot be asked about.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{0}")]
-pub struct SideError(pub String);
+#[error("{message}")]
+pub struct SideError {
+    /// Of the document, the first that is wrong; empty where it is none.
+    pub field: String,
+    /// Each field with what is wrong with it, in the words of Kubernetes.
+    pub message: String,
+}
+
+impl SideError {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { field: String::new(), message: message.into() }
+    }
+
+    /// Of mistakes in fields: each field, and what is wrong with it.
+    pub(super) fn of_fields(errors: impl IntoIterator<Item = (String, String)>) -> Self {
+        let (fields, told): (Vec<String>, Vec<String>) = errors.into_iter().unzip();
+        Self { field: fields.into_iter().next().unwrap_or_default(), message: told.join("; ") }
+    }
+}
 
 /// The kind whose objects are asked about.
 #[derive(Debug)]
@@ -67,7 +84,7 @@ impl Subject {
             Some(name) => bare.definition().version(name),
             None => bare.definition().versions.iter().find(|version| version.storage),
         };
-        let found = found.ok_or_else(|| SideError("the definition has no such version".to_owned()))?;
+        let found = found.ok_or_else(|| SideError::new("the definition has no such version"))?;
         let (version, schema) = (found.name.clone(), found.schema.as_deref().cloned().unwrap_or_default());
         let definition = bare.definition();
         let (kind, is_namespaced) = kind_of(definition, &version);
@@ -325,8 +342,7 @@ pub(super) fn is_name(name: &str) -> bool {
 
 pub(super) fn compiled(definition: &Value) -> Result<CompiledCrd, SideError> {
     CompiledCrd::compile(definition).map_err(|errors| {
-        let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        SideError(told.join("; "))
+        SideError::of_fields(errors.into_iter().map(|error| (error.field.clone(), error.to_string())))
     })
 }
 

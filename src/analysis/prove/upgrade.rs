@@ -71,8 +71,7 @@ impl Upgrade {
     /// When a server does not take one of them, or does not let the new one replace the old one.
     pub fn new(old: &Json, new: &Json) -> Result<Self, SideError> {
         let replacing = CompiledCrd::compile_update(new, old).map_err(|errors| {
-            let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            SideError(told.join("; "))
+            SideError::of_fields(errors.into_iter().map(|error| (error.field.clone(), error.to_string())))
         })?;
         Ok(Self { old: Arc::new(compiled(old)?), new: Arc::new(replacing) })
     }

@@ -1,6 +1,7 @@
 //! `admit prove`: claims about rules that hold for all objects, or an object for which they do not.
 
 mod answer;
+mod refused;
 mod session;
 mod solver;
 mod suite;
@@ -9,7 +10,7 @@ mod upgrade;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use admit_analysis::prove::{Inquiry, Kinds, Question, Side, SideError, Solver, Subject, Undecided, Verdict};
+use admit_analysis::prove::{Inquiry, Kinds, Question, Side, Solver, Subject, Undecided, Verdict};
 use admit_apimachinery::pointer;
 use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::Document;
@@ -18,6 +19,7 @@ use jiff::SignedDuration;
 use serde_json::Value;
 
 pub(super) use self::answer::Answer;
+use self::refused::not_compiled;
 pub(super) use self::solver::Program;
 use super::process::{self, Fault};
 use super::progress::Progress;
@@ -252,9 +254,13 @@ impl ProveArgs {
             } else {
                 Side::definition(&document.value, subject)
             };
-            side.map_err(|error| Fault::not_compiled(format!("{}: {error}", document.file)))
+            side.map_err(|error| not_compiled(document, &error))
         };
         let (left_side, right_side) = (side(left)?, right.map(side).transpose()?);
+        if let Some(that) = &self.that {
+            Side::assumption(that, &left_side, subject)
+                .map_err(|error| Fault::usage(format!("--that: {error}")))?;
+        }
         let inquiry = Inquiry {
             question,
             subject,
@@ -326,18 +332,15 @@ fn of_no_subject(
 
 /// The kinds that a document's rules are about.
 fn kinds(document: &Document, definitions: &[Document]) -> Result<Kinds, Fault> {
-    let fault = |file: &str, error: &SideError| Fault::not_compiled(format!("{file}: {error}"));
     if is_definition(&document.value) {
         let subjects = Kinds::declared(&document.value);
-        let subjects = subjects.map_err(|error| fault(&document.file, &error))?;
+        let subjects = subjects.map_err(|error| not_compiled(document, &error))?;
         return Ok(Kinds { subjects, unknown: Vec::new() });
     }
     let given: Vec<&Document> = definitions.iter().filter(|given| is_definition(&given.value)).collect();
     let values: Vec<&Value> = given.iter().map(|given| &given.value).collect();
-    Kinds::of(&document.value, &values, Some(&BuiltinKinds)).map_err(|error| {
-        let file = given.get(error.definition).map_or("", |given| &*given.file);
-        fault(file, &error.error)
-    })
+    Kinds::of(&document.value, &values, Some(&BuiltinKinds))
+        .map_err(|error| not_compiled(given.get(error.definition).copied().unwrap_or(document), &error.error))
 }
 
 fn exit(verdict: &Verdict) -> Exit {

@@ -9,6 +9,7 @@ use admit_apimachinery::pointer;
 use admit_policy::manifest::Document;
 
 use super::answer::{Answer, At};
+use super::refused::not_compiled;
 use super::solver::Program;
 use crate::cli::process::Fault;
 
@@ -30,8 +31,7 @@ struct Pair<'d> {
 impl Asked<'_> {
     /// What is known of each step in each version; a step that breaks at several places is told once for each.
     pub(super) fn answers(&self, old: &Document, new: &Document) -> Result<Vec<Answer>, Fault> {
-        let upgrade = Upgrade::new(&old.value, &new.value)
-            .map_err(|error| Fault::not_compiled(format!("{}: {error}", new.file)))?;
+        let upgrade = Upgrade::new(&old.value, &new.value).map_err(|error| not_compiled(new, &error))?;
         let mut answers = Vec::new();
         for version in upgrade.removed() {
             answers.push(self.removed(&Pair::new(old, new, &version), &version)?);
@@ -57,9 +57,7 @@ impl Asked<'_> {
 
     /// A version that is served no more, with an object that is taken now.
     fn removed(&self, pair: &Pair<'_>, version: &str) -> Result<Answer, Fault> {
-        let fault = |error: admit_analysis::prove::SideError| {
-            Fault::not_compiled(format!("{}: {error}", pair.old.file))
-        };
+        let fault = |error: admit_analysis::prove::SideError| not_compiled(pair.old, &error);
         let subject = Subject::new(&pair.old.value, Some(version)).map_err(fault)?;
         let left = Side::definition(&pair.old.value, &subject).map_err(fault)?;
         let (question, right, that) = (Question::AlwaysDenies, None, None);

@@ -1,0 +1,12 @@
+//! Documents that nothing can be asked about.
+
+use admit_analysis::prove::SideError;
+use admit_policy::manifest::Document;
+
+use crate::cli::process::Fault;
+
+/// What is wrong with a document, at its line.
+pub(super) fn not_compiled(document: &Document, error: &SideError) -> Fault {
+    let at = if error.field.is_empty() { document.here() } else { document.position(&error.field) };
+    Fault::not_compiled(format!("{}:{}:{}: {error}", document.file, at.line, at.column))
+}
