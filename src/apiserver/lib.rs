@@ -35,7 +35,7 @@
 //! | `managed_fields` | who owns which field; server-side apply | builtin, emptied, interrupt, object |
 //! | `table` | what `kubectl get` prints | builtin, interrupt, kinds, object, resources |
 //! | `discovery` | the documents that say what is served | digest, resources |
-//! | `openapi` | the documents that say what the fields are | builtin, clock, digest, discovery, resources |
+//! | `openapi` | the documents that say what the fields are | builtin, clock, digest, discovery, kinds, resources |
 //! | `authentication` | the tokens of service accounts | identity |
 //! | `certificate` | the user of a client certificate, and whether it is one that is known | digest, identity |
 //! | `callout` | one request to a webhook | certificate, object, objects, store |
@@ -108,7 +108,7 @@ pub use status::Refusal;
 pub mod internals {
     pub use crate::builtin::{
         EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
-        decode, protobuf, tables,
+        Union, decode, protobuf, tables,
     };
     pub use crate::openapi::OpenApi;
     pub use crate::resources::{

@@ -22,6 +22,7 @@ pub(crate) use binary::through_store;
 pub(crate) use internal::internal;
 pub use model::{
     EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
+    Union,
 };
 pub(crate) use restore::{check as restorable, restore};
 

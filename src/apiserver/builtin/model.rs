@@ -38,9 +38,21 @@ pub struct TypeDef {
     pub object: bool,
     /// Whether server-side apply owns values of this type as a whole.
     pub atomic: bool,
+    /// Whether it is a list in JSON, and only in protobuf a message, whose one field is the list.
+    pub is_list: bool,
+    /// The fields of which one is set at a time.
+    pub union: Option<Union>,
     pub description: &'static str,
     /// The fields, in the order in which the encoder writes them.
     pub fields: Vec<Field>,
+}
+
+/// Fields of which the value of another one tells which is set: `x-kubernetes-unions`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Union {
+    /// The field that tells; empty where none does.
+    pub discriminator: &'static str,
+    pub fields: Vec<&'static str>,
 }
 
 /// A string type with a closed set of values.

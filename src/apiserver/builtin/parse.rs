@@ -4,19 +4,21 @@
 //! package ALIAS GROUP VERSION OPENAPI-PREFIX      GROUP is `-` for the core group
 //! # a remark
 //!
-//! TYPE [object] [atomic] [: description]
+//! TYPE [object] [atomic] [list] [union=[FIELD]:FIELD,…] [: description]
 //!   NUMBER NAME[!+~] TYPE [patch=STRATEGY[:KEY]] [list=KIND[:KEY,…]] [map=atomic|granular] [default=JSON] [fill=JSON] [absent=JSON] [: description]
 //! TYPE = VALUE VALUE …                            a string type with a closed set of values
 //! ```
 //!
 //! `!` marks a required field, `+` one that is optional but always written, `~` a message that is left out when empty, and
 //! `!~` what is required but left out when empty; the name `.` embeds a type. `atomic` types and maps are owned as a whole
-//! by server-side apply, a `granular` one is not although its type is. Types are written as in Go: `*int32`, `[]Container`, `map[string]string`, `meta.ObjectMeta`.
+//! by server-side apply, a `granular` one is not although its type is. A `list` is a list in JSON and a message in protobuf
+//! alone. Of the fields of a `union` the field before the colon tells which is set. Types are written as in Go: `*int32`, `[]Container`, `map[string]string`, `meta.ObjectMeta`.
 
 use std::collections::HashMap;
 
 use super::model::{
     EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
+    Union,
 };
 
 #[derive(Clone, Copy)]
@@ -79,7 +81,10 @@ fn declare(texts: &[&'static str], tables: &mut Tables) -> Names {
             let marks: Vec<&str> = words.collect();
             let (object, atomic) = (marks.contains(&"object"), marks.contains(&"atomic"));
             let id = TypeId(tables.types.len());
-            let definition = TypeDef { package, name, object, atomic, description, fields: Vec::new() };
+            let is_list = marks.contains(&"list");
+            let union = marks.iter().find_map(|mark| union(mark.strip_prefix("union=")?));
+            let fields = Vec::new();
+            let definition = TypeDef { package, name, object, atomic, is_list, union, description, fields };
             tables.by_openapi.insert(definition.openapi_name(), id);
             if object {
                 tables.kinds.insert((package.group, package.version, name), id);
@@ -89,6 +94,11 @@ fn declare(texts: &[&'static str], tables: &mut Tables) -> Names {
         }
     }
     names
+}
+
+fn union(text: &'static str) -> Option<Union> {
+    let (discriminator, fields) = text.split_once(':')?;
+    Some(Union { discriminator, fields: fields.split(',').collect() })
 }
 
 fn package_line(line: &'static str) -> Option<Package> {

@@ -17,7 +17,6 @@ use serde_json::Value;
 use crate::digest;
 use crate::resources::ResourceInfo;
 
-pub(crate) use order::groups;
 pub(crate) use order::{compare_versions, priority};
 
 /// Answers `GET` of a discovery path.

@@ -78,6 +78,8 @@ pub(crate) enum Habit {
     NeedsVersion,
     /// DELETE answers the object that it removed, and not a Status.
     AnswersDeleted,
+    /// OpenAPI says that DELETE answers a Status, though it answers the object.
+    PublishedAsTold,
     /// A deletion that ends at once is marked like one that takes its time.
     Graceful,
     /// A deletion that has begun does not tell how long it may take.

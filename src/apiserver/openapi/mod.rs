@@ -4,6 +4,7 @@
 //! that clients may keep it for ever. Documents are made from the resource rows when first asked for. `/openapi/v2` holds
 //! the same, with less of custom kinds, for clients that meet a kind which no v3 document has.
 
+mod discovery;
 mod older_schemas;
 mod operations;
 mod parameters;
@@ -22,7 +23,6 @@ use serde_json::{Map, Value, json};
 
 use crate::clock::Clock;
 use crate::digest;
-use crate::discovery::groups;
 use crate::resources::ResourceInfo;
 
 /// The documents made so far. One per server.
@@ -122,13 +122,12 @@ impl OpenApi {
     }
 
     fn index(&self, rows: &[Arc<ResourceInfo>]) -> Response<Bytes> {
-        let mut paths: Vec<(String, Value)> = Vec::new();
-        for (name, document) in self.all(rows) {
+        let entry = |(name, document): (String, Document)| {
             let entry = json!({"serverRelativeURL": address(&name, &document.hash)});
-            paths.push((name, entry));
-        }
-        paths.sort_by(|(left, _), (right, _)| left.cmp(right));
-        let index = json!({"paths": paths.into_iter().collect::<Map<_, _>>()});
+            (name, entry)
+        };
+        let paths: Map<_, _> = self.all(rows).into_iter().map(entry).collect();
+        let index = json!({"paths": paths});
         let mut response = Response::new(Bytes::from(index.to_string()));
         // The recorded type of the index; clients parse it as JSON all the same.
         set(&mut response, header::CONTENT_TYPE, "text/plain; charset=utf-8");
@@ -169,19 +168,21 @@ impl OpenApi {
         response
     }
 
-    /// Every v3 document by name, in the order of discovery.
+    /// Every v3 document by name.
     fn all(&self, rows: &[Arc<ResourceInfo>]) -> Vec<(String, Document)> {
-        let groups = groups(rows);
-        let names = groups
-            .iter()
-            .flat_map(|group| group.versions.iter().map(|(version, _)| document_name(group.name, version)));
-        names.filter_map(|name| self.document(rows, &name).map(|document| (name, document))).collect()
+        let mut names = discovery::names(rows);
+        names.extend(rows.iter().map(|row| document_name(&row.group, &row.version)));
+        names
+            .into_iter()
+            .filter_map(|name| self.document(rows, &name).map(|document| (name, document)))
+            .collect()
     }
 
     fn document(&self, rows: &[Arc<ResourceInfo>], name: &str) -> Option<Document> {
         let served: Vec<Arc<ResourceInfo>> =
             rows.iter().filter(|row| document_name(&row.group, &row.version) == name).cloned().collect();
-        if served.is_empty() {
+        // Those of discovery are made of no rows.
+        if served.is_empty() && !discovery::names(rows).contains(name) {
             return None;
         }
         let mut documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
@@ -192,26 +193,50 @@ impl OpenApi {
                 return Some(known.clone());
             }
         }
-        let body = Bytes::from(render(&served).to_string());
+        let rendered = if served.is_empty() { of_discovery(name) } else { of_version(&served) };
+        let body = Bytes::from(rendered.to_string());
         let document = Document { rows: served, hash: digest::hex_upper(&body), body };
         documents.insert(name.to_owned(), document.clone());
         Some(document)
     }
 }
 
-fn render(rows: &[Arc<ResourceInfo>]) -> Value {
-    let built_in = rows.iter().any(|row| row.builtin);
+fn of_discovery(name: &str) -> Value {
+    let (paths, schemas) = discovery::document(name);
+    let mut components = Map::new();
+    if !schemas.is_empty() {
+        components.insert("schemas".into(), sorted(schemas).into());
+    }
+    document(true, paths, components)
+}
+
+fn of_version(rows: &[Arc<ResourceInfo>]) -> Value {
+    let built_in = rows.iter().find(|row| row.builtin);
+    let mut schemas = schemas::Schemas::default();
+    let mut paths = Map::new();
+    if let Some(row) = built_in {
+        paths.extend([discovery::resources(row, &mut schemas)]);
+    }
+    for row in rows {
+        paths.append(&mut paths::of_resource(row, &mut schemas));
+    }
+    let schemas = sorted(schemas.finish()).into();
+    document(built_in.is_some(), sorted(paths), Map::from_iter([("schemas".into(), schemas)]))
+}
+
+/// Documents of built-in kinds tell how whoever asks is known.
+fn document(built_in: bool, paths: Map<String, Value>, mut components: Map<String, Value>) -> Value {
     let info = if built_in {
+        components.insert("securitySchemes".into(), json!({"BearerToken": bearer_token()}));
         json!({"title": "Kubernetes", "version": "1.36"})
     } else {
         json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"})
     };
-    let mut schemas = schemas::Schemas::default();
-    let mut paths = Map::new();
-    for row in rows {
-        paths.append(&mut paths::of_resource(row, &mut schemas));
-    }
-    json!({"openapi": "3.0.0", "info": info, "paths": sorted(paths), "components": {"schemas": sorted(schemas.finish())}})
+    json!({"openapi": "3.0.0", "info": info, "paths": paths, "components": components})
+}
+
+fn bearer_token() -> Value {
+    json!({"type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header"})
 }
 
 fn sorted(members: Map<String, Value>) -> Map<String, Value> {

@@ -16,7 +16,15 @@ pub(super) enum Action {
     Patch,
     Delete,
     DeleteCollection,
+    /// The changes of one object, and those of all in a list: paths from the time before `watch=true`.
+    Watch,
+    WatchList,
+    /// A connection that is passed on, begun by this method.
+    Connect(&'static str),
 }
+
+/// The methods that a proxy passes on.
+pub(super) const METHODS: [&str; 7] = ["delete", "get", "head", "options", "patch", "post", "put"];
 
 /// What an operation takes as its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,32 +35,54 @@ enum Body {
     DeleteOptions,
 }
 
+/// What an operation answers.
+#[derive(Clone, Debug)]
+pub(super) enum Answer {
+    /// An object with the schema of this name.
+    Object(String),
+    Text,
+}
+
+impl Answer {
+    fn schema(&self) -> Value {
+        match self {
+            Self::Object(schema) => reference(schema),
+            Self::Text => json!({"type": "string"}),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Operation<'a> {
     pub(super) row: &'a ResourceInfo,
     pub(super) action: Action,
     /// The part of the object that the path leads to, such as `status`; empty for all of it.
-    pub(super) part: &'a str,
+    pub(super) part: &'static str,
     /// Whether the path leads to objects of all namespaces.
     pub(super) everywhere: bool,
-    /// The schema's name of what is answered.
-    pub(super) answer: String,
+    /// Whether the path goes on behind the part.
+    pub(super) onwards: bool,
+    /// Group, version and kind of what is sent and answered, as clients look for them.
+    pub(super) about: Value,
+    pub(super) answer: Answer,
     /// The schema's name of what is sent.
     pub(super) sent: String,
 }
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
-const TEXT: [&str; 2] = ["application/json", "application/yaml"];
-const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+/// How objects are written. Built-in ones are in protobuf as well.
+pub(super) const TEXT: [&str; 2] = ["application/json", "application/yaml"];
+pub(super) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const STREAMS: [&str; 2] =
     ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+const ANY: [&str; 1] = ["*/*"];
 
 impl Operation<'_> {
     /// The operation with those of its parameters that the path does not show.
     pub(super) fn render(&self, parameters: Vec<Value>) -> Value {
         let row = self.row;
         let mut operation = Map::new();
-        operation.insert("tags".into(), json!([tag(row)]));
+        operation.insert("tags".into(), json!([tag(&row.group, &row.version)]));
         operation.insert("description".into(), self.description().into());
         operation.insert("operationId".into(), self.id().into());
         if !parameters.is_empty() {
@@ -68,17 +98,14 @@ impl Operation<'_> {
         }
         operation.insert("responses".into(), self.responses());
         operation.insert("x-kubernetes-action".into(), self.kubernetes_action().into());
-        operation.insert(
-            "x-kubernetes-group-version-kind".into(),
-            json!({"group": row.group, "version": row.version, "kind": row.kind}),
-        );
+        operation.insert("x-kubernetes-group-version-kind".into(), self.about.clone());
         Value::Object(operation)
     }
 
     /// Deleting a collection of custom objects is published without its options.
     fn body(&self) -> Body {
         match self.action {
-            Action::Get | Action::List => Body::None,
+            Action::Get | Action::List | Action::Watch | Action::WatchList | Action::Connect(_) => Body::None,
             Action::Create | Action::Replace => Body::Object,
             Action::Patch => Body::Patch,
             Action::DeleteCollection if !self.row.builtin => Body::None,
@@ -88,16 +115,31 @@ impl Operation<'_> {
 
     fn description(&self) -> String {
         let kind = &self.row.kind;
-        let of = if self.part.is_empty() { String::new() } else { format!("{} of ", self.part) };
+        let part = self.part;
+        let of = if part.is_empty() { String::new() } else { format!("{part} of ") };
+        let is_watched = || self.row.verbs.iter().any(|verb| verb == "watch");
         match self.action {
             Action::Get => format!("read {of}the specified {kind}"),
-            Action::List if self.row.builtin => format!("list or watch objects of kind {kind}"),
+            Action::List if self.row.builtin && is_watched() => {
+                format!("list or watch objects of kind {kind}")
+            }
             Action::List => format!("list objects of kind {kind}"),
-            Action::Create => format!("create {} {kind}", article(kind)),
+            Action::Create => format!("create {of}{}{kind}", article(kind)),
             Action::Replace => format!("replace {of}the specified {kind}"),
             Action::Patch => format!("partially update {of}the specified {kind}"),
-            Action::Delete => format!("delete {} {kind}", article(kind)),
+            Action::Delete => format!("delete {}{kind}", article(kind)),
             Action::DeleteCollection => format!("delete collection of {kind}"),
+            Action::Watch => format!(
+                "watch changes to an object of kind {kind}. deprecated: use the 'watch' parameter with a list operation \
+                 instead, filtered to a single item with the 'fieldSelector' parameter."
+            ),
+            Action::WatchList => format!(
+                "watch individual changes to a list of {kind}. deprecated: use the 'watch' parameter with a list \
+                 operation instead."
+            ),
+            Action::Connect(method) => {
+                format!("connect {} requests to {of}{kind}", method.to_ascii_uppercase())
+            }
         }
     }
 
@@ -111,13 +153,21 @@ impl Operation<'_> {
             Action::Replace => "replace",
             Action::Patch => "patch",
             Action::Delete | Action::DeleteCollection => "delete",
+            Action::Watch | Action::WatchList => "watch",
+            Action::Connect(_) => "connect",
         };
         let namespaced = row.scope == Scope::Namespaced;
-        let [group, version, part] = [group(row).as_str(), &row.version, self.part].map(capital);
-        let collection = if self.action == Action::DeleteCollection { "Collection" } else { "" };
+        let before = match self.action {
+            Action::DeleteCollection => "Collection".to_owned(),
+            Action::Connect(method) => capital(method),
+            _ => String::new(),
+        };
+        let [group, version, part] = [group(&row.group).as_str(), &row.version, self.part].map(capital);
         let scope = if namespaced && !self.everywhere { "Namespaced" } else { "" };
+        let list = if self.action == Action::WatchList { "List" } else { "" };
         let all = if self.everywhere { "ForAllNamespaces" } else { "" };
-        format!("{verb}{group}{version}{collection}{scope}{}{part}{all}", row.kind)
+        let path = if self.onwards { "WithPath" } else { "" };
+        format!("{verb}{group}{version}{before}{scope}{}{part}{list}{all}{path}", row.kind)
     }
 
     fn kubernetes_action(&self) -> &'static str {
@@ -129,17 +179,20 @@ impl Operation<'_> {
             Action::Patch => "patch",
             Action::Delete => "delete",
             Action::DeleteCollection => "deletecollection",
+            Action::Watch => "watch",
+            Action::WatchList => "watchlist",
+            Action::Connect(_) => "connect",
         }
     }
 
     fn request_content(&self) -> Option<Value> {
         let patch = format!("{META}.Patch");
         let options = format!("{META}.DeleteOptions");
-        let types: &[&str] = if self.row.builtin { &["*/*"] } else { &TEXT };
+        let types: &[&str] = if self.row.builtin { &ANY } else { &TEXT };
         match self.body() {
             Body::None => None,
-            Body::Object => Some(content(types, &self.sent)),
-            Body::DeleteOptions => Some(content(types, &options)),
+            Body::Object => Some(content(types, &reference(&self.sent))),
+            Body::DeleteOptions => Some(content(types, &reference(&options))),
             Body::Patch => {
                 let mut types = vec![
                     "application/apply-patch+yaml",
@@ -149,19 +202,32 @@ impl Operation<'_> {
                 if self.row.builtin {
                     types.push("application/strategic-merge-patch+json");
                 }
-                Some(content(&types, &patch))
+                Some(content(&types, &reference(&patch)))
             }
         }
     }
 
-    fn responses(&self) -> Value {
+    /// The media types of the answer.
+    fn answered(&self) -> Vec<&'static str> {
+        if matches!(self.action, Action::Connect(_)) {
+            return ANY.to_vec();
+        }
         let mut types = TEXT.to_vec();
         if self.row.builtin {
             types.push(PROTOBUF);
-            types.extend(STREAMS.iter().filter(|_| self.action == Action::List));
+            if matches!(self.action, Action::List | Action::Watch | Action::WatchList) {
+                types.extend(STREAMS);
+            }
+        }
+        if matches!(self.answer, Answer::Text) {
+            types.push("text/plain");
         }
         types.sort_unstable();
-        let answer = content(&types, &self.answer);
+        types
+    }
+
+    fn responses(&self) -> Value {
+        let answer = content(&self.answered(), &self.answer.schema());
         let mut responses = Map::new();
         let further: &[(&str, &str)] = match self.action {
             Action::Create => &[("201", "Created"), ("202", "Accepted")],
@@ -178,30 +244,45 @@ impl Operation<'_> {
     }
 }
 
-fn content(types: &[&str], schema: &str) -> Value {
-    let reference = json!({"schema": {"$ref": format!("#/components/schemas/{schema}")}});
-    types.iter().map(|kind| ((*kind).to_owned(), reference.clone())).collect::<Map<_, _>>().into()
+/// The same schema in each of these media types.
+pub(super) fn content(types: &[&str], schema: &Value) -> Value {
+    let media = json!({"schema": schema});
+    types.iter().map(|kind| ((*kind).to_owned(), media.clone())).collect::<Map<_, _>>().into()
 }
 
+pub(super) fn reference(schema: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{schema}")})
+}
+
+/// Group, version and kind as clients look for them.
+pub(super) fn gvk(group: &str, version: &str, kind: &str) -> Value {
+    json!({"group": group, "kind": kind, "version": version})
+}
+
+/// Names that are plural already have none.
 fn article(kind: &str) -> &'static str {
-    if kind.starts_with(['A', 'E', 'I', 'O', 'U', 'a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+    match kind.chars().next() {
+        _ if kind.ends_with('s') && !kind.ends_with("ss") => "",
+        Some('A' | 'E' | 'I' | 'O' | 'U' | 'a' | 'e' | 'i' | 'o' | 'u') => "an ",
+        _ => "a ",
+    }
 }
 
 /// `core_v1`, `insightsOpenshiftIo_v1alpha1`.
-fn tag(row: &ResourceInfo) -> String {
-    format!("{}_{}", group(row), row.version)
+pub(super) fn tag(group: &str, version: &str) -> String {
+    format!("{}_{version}", self::group(group))
 }
 
 /// The group as one word: `core`, `rbacAuthorization`, `insightsOpenshiftIo`.
-fn group(row: &ResourceInfo) -> String {
-    let group = if row.group.is_empty() { "core" } else { row.group.trim_end_matches(".k8s.io") };
+pub(super) fn group(group: &str) -> String {
+    let group = if group.is_empty() { "core" } else { group.trim_end_matches(".k8s.io") };
     let mut words = group.split(['.', '-']);
     let mut camel = words.next().unwrap_or_default().to_owned();
     camel.extend(words.map(capital));
     camel
 }
 
-fn capital(word: &str) -> String {
+pub(super) fn capital(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
 }

@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::operations::Action;
+use super::operations::{Action, Operation};
+use crate::resources::Subresource;
 
 #[derive(Debug, Deserialize)]
 struct Parameter {
@@ -49,26 +50,50 @@ const DELETE: [&str; 5] = [
     "propagationPolicy",
 ];
 
+/// What the log of a container may be asked for.
+const LOG: [&str; 9] = [
+    "container",
+    "follow",
+    "insecureSkipTLSVerifyBackend",
+    "limitBytes",
+    "previous",
+    "sinceSeconds",
+    "stream",
+    "tailLines",
+    "timestamps",
+];
+
 /// The query parameters of an operation, in the order of their names. Custom kinds are published with one more on
 /// `get`, and without those of a deletion on `deletecollection`.
-pub(super) fn of_action(action: Action, builtin: bool) -> Vec<Value> {
-    let names: Vec<&str> = match action {
+pub(super) fn of_operation(operation: &Operation<'_>) -> Vec<Value> {
+    let builtin = operation.row.builtin;
+    let names: Vec<&str> = match operation.action {
+        Action::Get if operation.part == Subresource::Log.name() => LOG.to_vec(),
         Action::Get if builtin => Vec::new(),
         Action::Get => vec!["resourceVersion"],
         Action::DeleteCollection if builtin => {
             LIST.into_iter().filter(|name| !WATCH.contains(name)).chain(DELETE).collect()
         }
-        Action::List | Action::DeleteCollection => LIST.to_vec(),
+        Action::List | Action::DeleteCollection | Action::Watch | Action::WatchList => LIST.to_vec(),
         Action::Create | Action::Replace => WRITE.to_vec(),
         Action::Patch => PATCH.to_vec(),
         Action::Delete => DELETE.to_vec(),
+        Action::Connect(_) => asked(operation.part),
     };
     sorted(names.into_iter().filter_map(published).collect())
 }
 
-/// The parameters that all operations of a path share: its own parts, whether the answer is indented, and what the
-/// operations have in common, which they then leave out.
-pub(super) fn shared(of_path: &[Value], operations: &mut [Vec<Value>]) -> Vec<Value> {
+/// What whoever connects may ask for.
+fn asked(part: &str) -> Vec<&'static str> {
+    let fields = Subresource::named(part).map_or(&[][..], Subresource::asked);
+    // The part of the request's own path has the same name.
+    let name = |name: &'static str| if name == "path" { "path of a proxy" } else { name };
+    fields.iter().map(|(field, _)| name(field)).collect()
+}
+
+/// The parameters that all operations of a path share: its own parts, whether the answer is indented if it is an object,
+/// and what the operations have in common, which they then leave out.
+pub(super) fn shared(of_path: &[Value], is_indented: bool, operations: &mut [Vec<Value>]) -> Vec<Value> {
     let common: Vec<Value> = match operations {
         [] => Vec::new(),
         [first, others @ ..] => {
@@ -79,7 +104,8 @@ pub(super) fn shared(of_path: &[Value], operations: &mut [Vec<Value>]) -> Vec<Va
     for operation in operations {
         operation.retain(|parameter| !common.contains(parameter));
     }
-    sorted(of_path.iter().cloned().chain(published("pretty")).chain(common).collect())
+    let pretty = if is_indented { published("pretty") } else { None };
+    sorted(of_path.iter().cloned().chain(pretty).chain(common).collect())
 }
 
 /// The name of the object, as a part of the path.
@@ -91,6 +117,11 @@ pub(super) fn name_of(kind: &str) -> Value {
 /// The namespace of the object, as a part of the path.
 pub(super) fn namespace() -> Option<Value> {
     published("namespace")
+}
+
+/// What stands behind a proxy, as a part of the path.
+pub(super) fn onwards() -> Option<Value> {
+    published("path onwards")
 }
 
 fn published(name: &str) -> Option<Value> {

@@ -5,9 +5,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::builtin::{Field, ListType, RawKind, TypeId, TypeRef, tables};
+use super::operations::{capital, gvk, reference};
+use crate::builtin::{Field, ListType, RawKind, TypeDef, TypeId, TypeRef, Union, tables};
 use crate::resources::ResourceInfo;
 
+/// The versions of Kubernetes 1.36; for another one they are read from `DeleteOptions` in a document that its server publishes.
+const REGISTERED: &str = include_str!("registered.txt");
+/// Kinds that every version has.
+const EVERYWHERE: [&str; 2] = ["DeleteOptions", "WatchEvent"];
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
 const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
@@ -20,6 +25,8 @@ const LIST_METADATA: &str = "Standard list metadata. More info: https://git.k8s.
 pub(super) struct Schemas {
     written: Map<String, Value>,
     pending: BTreeSet<TypeId>,
+    /// Whether the document is one of custom kinds.
+    is_custom: bool,
 }
 
 impl Schemas {
@@ -33,6 +40,7 @@ impl Schemas {
             return tables().get(id).openapi_name();
         }
         let name = custom_name(row, &row.kind);
+        self.is_custom = true;
         self.need(&format!("{META}.ObjectMeta"));
         let mut schema = custom_schema(row);
         schema.extend(extensions(row));
@@ -67,7 +75,7 @@ impl Schemas {
                 "kind": {"description": KIND, "type": "string"},
                 "metadata": metadata,
             },
-            "x-kubernetes-group-version-kind": [gvk(row, &row.list_kind)],
+            "x-kubernetes-group-version-kind": [gvk(&row.group, &row.version, &row.list_kind)],
         });
         if let Some((extension, fields)) = selectable_fields(row) {
             schema[extension] = fields;
@@ -81,10 +89,31 @@ impl Schemas {
         "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
     }
 
-    pub(super) fn scale(&mut self) -> String {
-        let name = "io.k8s.api.autoscaling.v1.Scale".to_owned();
-        self.need(&name);
-        name
+    pub(super) fn watch_event(&mut self) -> &'static str {
+        self.need(&format!("{META}.WatchEvent"));
+        "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"
+    }
+
+    /// The name of the schema of a kind that is only sent or answered. Kinds of the core group have neither group nor
+    /// version.
+    pub(super) fn of_kind(&mut self, group: &str, version: &str, kind: &str) -> String {
+        let version = if group.is_empty() { "v1" } else { version };
+        match tables().kind(group, version, kind) {
+            Some(id) => {
+                self.pending.insert(id);
+                tables().get(id).openapi_name()
+            }
+            None => String::new(),
+        }
+    }
+
+    /// What a document without resources refers to, by names such as `io.k8s.apimachinery.pkg.version.Info`.
+    pub(super) fn of_names(names: &[String]) -> Map<String, Value> {
+        let mut schemas = Self::default();
+        for name in names {
+            schemas.need(name);
+        }
+        schemas.finish()
     }
 
     /// All schemas, with those that they refer to.
@@ -99,7 +128,7 @@ impl Schemas {
         self.written
     }
 
-    fn need(&mut self, name: &str) {
+    pub(super) fn need(&mut self, name: &str) {
         self.pending.extend(tables().by_openapi_name(name));
     }
 
@@ -118,7 +147,6 @@ impl Schemas {
             properties.push((field.name.to_owned(), self.field(field)));
         }
         properties.sort_by(|(left, _), (right, _)| left.cmp(right));
-        required.sort_unstable();
         let mut schema = Map::new();
         if !definition.description.is_empty() {
             schema.insert("description".into(), definition.description.into());
@@ -133,12 +161,24 @@ impl Schemas {
         if definition.atomic {
             schema.insert("x-kubernetes-map-type".into(), "atomic".into());
         }
-        if definition.object {
-            let package = definition.package;
-            let gvk = json!([{"group": package.group, "kind": definition.name, "version": package.version}]);
-            schema.insert("x-kubernetes-group-version-kind".into(), gvk);
+        if let Some(union) = &definition.union {
+            schema.insert("x-kubernetes-unions".into(), json!([published_union(union)]));
+        }
+        if let Some(kinds) = self.registered_as(definition) {
+            schema.insert("x-kubernetes-group-version-kind".into(), kinds);
         }
         Value::Object(schema)
+    }
+
+    /// The kinds of a schema: options and events have one in every version.
+    fn registered_as(&self, definition: &TypeDef) -> Option<Value> {
+        let package = definition.package;
+        if EVERYWHERE.contains(&definition.name) {
+            let versions = registered(!self.is_custom);
+            return Some(versions.map(|(group, version)| gvk(group, version, definition.name)).collect());
+        }
+        let group = if package.openapi == META { "" } else { package.group };
+        definition.object.then(|| json!([gvk(group, package.version, definition.name)]))
     }
 
     fn field(&mut self, field: &Field) -> Value {
@@ -151,7 +191,7 @@ impl Schemas {
         schema.append(&mut self.type_schema(&field.kind, true));
         let published: Option<Value> = match (&field.kind, field.default) {
             (_, Some(default)) => serde_json::from_str(default).ok(),
-            (TypeRef::Message(_), None) => Some(json!({})),
+            (TypeRef::Message(id), None) if !tables().get(*id).is_list => Some(json!({})),
             _ if !field.required && !field.always_written => None,
             (TypeRef::String | TypeRef::Enum(_), None) => Some(json!("")),
             (TypeRef::Int32 | TypeRef::Int64, None) => Some(json!(0)),
@@ -170,8 +210,9 @@ impl Schemas {
             }
             None => {}
         }
-        if field.atomic_map {
-            schema.insert("x-kubernetes-map-type".into(), "atomic".into());
+        if field.atomic_map || field.granular_map {
+            let kind = if field.atomic_map { "atomic" } else { "granular" };
+            schema.insert("x-kubernetes-map-type".into(), kind.into());
         }
         if !field.patch.merge_key.is_empty() {
             schema.insert("x-kubernetes-patch-merge-key".into(), field.patch.merge_key.into());
@@ -215,6 +256,10 @@ impl Schemas {
                 schema.insert("additionalProperties".into(), Value::Object(self.type_schema(inner, false)));
                 return schema;
             }
+            TypeRef::Message(id) if tables().get(*id).is_list => {
+                let items = tables().flat_fields(*id).first().map(|field| field.kind.clone());
+                return items.map(|items| self.type_schema(&items, false)).unwrap_or_default();
+            }
             TypeRef::Message(id) => {
                 self.pending.insert(*id);
                 tables().get(*id).openapi_name()
@@ -225,7 +270,7 @@ impl Schemas {
         if beside_others {
             schema.insert("allOf".into(), json!([reference(&name)]));
         } else {
-            schema.insert("$ref".into(), reference_text(&name).into());
+            return reference(&name).as_object().cloned().unwrap_or_default();
         }
         schema
     }
@@ -308,7 +353,8 @@ fn custom_schema(row: &ResourceInfo) -> Map<String, Value> {
 
 /// The kind that a custom resource's schema describes, and what of it can be selected.
 pub(super) fn extensions(row: &ResourceInfo) -> impl Iterator<Item = (String, Value)> {
-    let kind = ("x-kubernetes-group-version-kind".to_owned(), json!([gvk(row, &row.kind)]));
+    let kind =
+        ("x-kubernetes-group-version-kind".to_owned(), json!([gvk(&row.group, &row.version, &row.kind)]));
     std::iter::once(kind).chain(selectable_fields(row))
 }
 
@@ -373,14 +419,25 @@ pub(super) fn custom_name(row: &ResourceInfo, kind: &str) -> String {
     format!("{}.{}.{kind}", group.join("."), row.version)
 }
 
-fn gvk(row: &ResourceInfo, kind: &str) -> Value {
-    json!({"group": row.group, "kind": kind, "version": row.version})
+/// The versions that options and events have kinds in; documents of custom kinds do not list those that only the server knows.
+fn registered(of_server: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = REGISTERED.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once(' ')).flat_map(move |(group, versions)| {
+        let listed = move |version: &'static str| match version.strip_prefix('+') {
+            Some(version) => of_server.then_some(version),
+            None => Some(version),
+        };
+        versions.split(' ').filter_map(listed).map(move |version| (group.trim_matches('-'), version))
+    })
 }
 
-fn reference(name: &str) -> Value {
-    json!({"$ref": reference_text(name)})
-}
-
-fn reference_text(name: &str) -> String {
-    format!("#/components/schemas/{name}")
+/// Which field is set by the value of another, which is called like it.
+fn published_union(union: &Union) -> Value {
+    let fields = union.fields.iter().map(|field| ((*field).to_owned(), capital(field).into()));
+    let mut published = Map::new();
+    if !union.discriminator.is_empty() {
+        published.insert("discriminator".into(), union.discriminator.into());
+    }
+    published.insert("fields-to-discriminateBy".into(), Value::Object(fields.collect()));
+    Value::Object(published)
 }

@@ -64,9 +64,12 @@ pub(super) fn render(documents: impl Iterator<Item = Value>) -> Vec<u8> {
     document.0
 }
 
+const METHODS_BY_NUMBER: [(u32, &str); 7] =
+    [(2, "get"), (3, "put"), (4, "post"), (5, "delete"), (6, "options"), (7, "head"), (8, "patch")];
+
 fn path_item(item: &Value) -> Message {
     let mut message = Message::default();
-    for (number, method) in [(2, "get"), (3, "put"), (4, "post"), (5, "delete"), (8, "patch")] {
+    for (number, method) in METHODS_BY_NUMBER {
         if let Some(operation) = item.get(method) {
             message.message(number, &self::operation(operation));
         }

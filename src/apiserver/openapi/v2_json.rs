@@ -16,7 +16,8 @@ pub(super) fn render(documents: impl Iterator<Item = Value>) -> Vec<u8> {
     members(&mut text, paths);
     text.push_str(",\"definitions\":");
     members(&mut text, schemas);
-    text.push('}');
+    let schemes = json!({"BearerToken": super::bearer_token()});
+    text.push_str(&format!(",\"securityDefinitions\":{schemes},\"security\":[{{\"BearerToken\":[]}}]}}"));
     text.into_bytes()
 }
 
@@ -109,6 +110,9 @@ fn schema(schema: &Value) -> Value {
     }
     if let Some(reference) = reference {
         shown.insert("$ref".to_owned(), reference.replace("#/components/schemas/", "#/definitions/").into());
+        // References stand alone but for what is no part of the format.
+        let extensions = members.iter().filter(|(name, _)| name.starts_with("x-"));
+        shown.extend(extensions.map(|(name, value)| (name.clone(), value.clone())));
         return shown.into();
     }
     for (name, member) in members {

@@ -14,7 +14,13 @@ use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Namespace",
-    habits: &[Habit::AnswersDeleted, Habit::Graceful, Habit::HidesGrace, Habit::ObjectAgain],
+    habits: &[
+        Habit::AnswersDeleted,
+        Habit::PublishedAsTold,
+        Habit::Graceful,
+        Habit::HidesGrace,
+        Habit::ObjectAgain,
+    ],
     default: Some(default),
     prepare_create: Some(prepare_create),
     prepare_update: Some(|namespace, old| {

@@ -12,7 +12,7 @@ use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ReplicationController",
-    habits: &[Habit::AnswersDeleted, Habit::OrphansByDefault],
+    habits: &[Habit::AnswersDeleted, Habit::PublishedAsTold, Habit::OrphansByDefault],
     name: Some(name_problems),
     default: Some(|_, object| default(object)),
     validate: Some(validate),

@@ -1,0 +1,107 @@
+//! The documents of discovery itself: which groups, versions and resources there are, which program the server is, and who issues
+//! the tokens of service accounts. Each has one path, whose name is the document's.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::operations::{PROTOBUF, TEXT, capital, content, group, reference, tag};
+use super::schemas::Schemas;
+use crate::resources::ResourceInfo;
+
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
+/// What one path answers.
+struct Page {
+    description: &'static str,
+    id: String,
+    tag: String,
+    /// The schema's name of what is answered; none is a text.
+    answer: Option<String>,
+    types: Vec<&'static str>,
+}
+
+/// The names of the documents, in no order. Groups of custom kinds have none.
+pub(super) fn names(rows: &[Arc<ResourceInfo>]) -> BTreeSet<String> {
+    let groups = rows.iter().filter(|row| row.builtin && !row.group.is_empty());
+    let fixed = [".well-known/openid-configuration", "api", "apis", "openid/v1/jwks", "version"];
+    fixed.map(str::to_owned).into_iter().chain(groups.map(|row| format!("apis/{}", row.group))).collect()
+}
+
+/// The paths and the schemas of a document.
+pub(super) fn document(name: &str) -> (Map<String, Value>, Map<String, Value>) {
+    let page = page(name);
+    let schemas = page.answer.iter().cloned().collect::<Vec<_>>();
+    (Map::from_iter([(format!("/{name}/"), page.render())]), Schemas::of_names(&schemas))
+}
+
+/// The path that lists the resources of a version, which stands in the document of the version.
+pub(super) fn resources(row: &ResourceInfo, schemas: &mut Schemas) -> (String, Value) {
+    let root = if row.group.is_empty() { "api".to_owned() } else { format!("apis/{}", row.group) };
+    let answer = format!("{META}.APIResourceList");
+    schemas.need(&answer);
+    let page = Page {
+        description: "get available resources",
+        id: format!("get{}{}APIResources", capital(&group(&row.group)), capital(&row.version)),
+        tag: tag(&row.group, &row.version),
+        answer: Some(answer),
+        types: objects(),
+    };
+    (format!("/{root}/{}/", row.version), page.render())
+}
+
+fn objects() -> Vec<&'static str> {
+    let mut types = [TEXT.as_slice(), &[PROTOBUF]].concat();
+    types.sort_unstable();
+    types
+}
+
+fn page(name: &str) -> Page {
+    let meta = |kind: &str| Some(format!("{META}.{kind}"));
+    let (description, id, tag, answer, types) = match name {
+        "api" => ("get available API versions", "getCoreAPIVersions", "core", meta("APIVersions"), objects()),
+        "apis" => ("get available API versions", "getAPIVersions", "apis", meta("APIGroupList"), objects()),
+        "version" => {
+            let info = Some("io.k8s.apimachinery.pkg.version.Info".to_owned());
+            let id = "getCodeVersion";
+            ("get the version information for this server", id, "version", info, vec!["application/json"])
+        }
+        ".well-known/openid-configuration" => {
+            let id = "getServiceAccountIssuerOpenIDConfiguration";
+            let description =
+                "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'";
+            (description, id, "WellKnown", None, vec!["application/json"])
+        }
+        "openid/v1/jwks" => {
+            let id = "getServiceAccountIssuerOpenIDKeyset";
+            let description = "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)";
+            (description, id, "openid", None, vec!["application/jwk-set+json"])
+        }
+        of_group => {
+            let word = group(of_group.trim_start_matches("apis/"));
+            let id = format!("get{}APIGroup", capital(&word));
+            let description = "get information of a group";
+            return Page { description, id, tag: word, answer: meta("APIGroup"), types: objects() };
+        }
+    };
+    Page { description, id: id.to_owned(), tag: tag.to_owned(), answer, types }
+}
+
+impl Page {
+    fn render(&self) -> Value {
+        let schema = match &self.answer {
+            Some(schema) => reference(schema),
+            None => json!({"type": "string"}),
+        };
+        json!({"get": {
+            "tags": [self.tag],
+            "description": self.description,
+            "operationId": self.id,
+            "responses": {
+                "200": {"description": "OK", "content": content(&self.types, &schema)},
+                "401": {"description": "Unauthorized"},
+            },
+        }})
+    }
+}
