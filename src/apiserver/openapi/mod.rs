@@ -4,6 +4,7 @@
 //! that clients may keep it for ever. Documents are made from the resource rows when first asked for. `/openapi/v2` holds
 //! the same, with less of custom kinds, for clients that meet a kind which no v3 document has.
 
+mod custom;
 mod discovery;
 mod older_schemas;
 mod operations;
@@ -232,7 +233,13 @@ fn document(built_in: bool, paths: Map<String, Value>, mut components: Map<Strin
     } else {
         json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"})
     };
-    json!({"openapi": "3.0.0", "info": info, "paths": paths, "components": components})
+    let parts: [(&str, Value); 4] = [
+        ("openapi", "3.0.0".into()),
+        ("info", info),
+        ("paths", paths.into()),
+        ("components", components.into()),
+    ];
+    parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect::<Map<_, _>>().into()
 }
 
 fn bearer_token() -> Value {

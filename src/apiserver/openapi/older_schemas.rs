@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::schemas::{add_embedded_members, add_object_members, custom_name, extensions};
+use super::custom::{add_embedded_members, add_object_members, custom_name, extensions};
 use crate::resources::ResourceInfo;
 
 const OPEN: &str = "x-kubernetes-preserve-unknown-fields";

@@ -65,7 +65,7 @@ impl<'r> Paths<'r> {
 
     fn collections(&mut self, schemas: &mut Schemas) {
         let serves = |verb: &str| self.row.verbs.iter().any(|served| served == verb);
-        let lists = serves("list").then(|| schemas.list(self.row)).unwrap_or_default();
+        let lists = if serves("list") { schemas.list(self.row) } else { String::new() };
         let path = format!("{}/{}", self.root, self.collection);
         let operations = [
             ("list", "get", self.operation(Action::List, &lists)),

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::custom::{
+    API_VERSION, KIND, OBJECT_METADATA, custom_name, custom_schema, extensions, selectable_fields,
+};
 use super::operations::{capital, gvk, reference};
 use crate::builtin::{Field, ListType, RawKind, TypeDef, TypeId, TypeRef, Union, tables};
 use crate::resources::ResourceInfo;
@@ -15,9 +18,6 @@ const REGISTERED: &str = include_str!("registered.txt");
 const EVERYWHERE: [&str; 2] = ["DeleteOptions", "WatchEvent"];
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
-const KIND: &str = "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
-const OBJECT_METADATA: &str = "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 const LIST_METADATA: &str = "Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
 /// The schemas that a document needs, collected while its paths are written.
@@ -333,90 +333,6 @@ impl Schemas {
         self.written.insert(name.clone(), schema);
         name
     }
-}
-
-/// A CRD's schema as published: with the members that every object has.
-fn custom_schema(row: &ResourceInfo) -> Map<String, Value> {
-    let mut schema = match row.schema.as_deref() {
-        Some(Value::Object(schema)) => schema.clone(),
-        _ => {
-            let mut open = Map::new();
-            open.insert("type".into(), "object".into());
-            open.insert("x-kubernetes-preserve-unknown-fields".into(), true.into());
-            open
-        }
-    };
-    add_object_members(&mut schema);
-    complete_embedded(&mut schema);
-    schema
-}
-
-/// The kind that a custom resource's schema describes, and what of it can be selected.
-pub(super) fn extensions(row: &ResourceInfo) -> impl Iterator<Item = (String, Value)> {
-    let kind =
-        ("x-kubernetes-group-version-kind".to_owned(), json!([gvk(&row.group, &row.version, &row.kind)]));
-    std::iter::once(kind).chain(selectable_fields(row))
-}
-
-pub(super) fn add_object_members(schema: &mut Map<String, Value>) {
-    let properties = schema.entry("properties").or_insert_with(|| json!({}));
-    if let Value::Object(properties) = properties {
-        properties.insert("apiVersion".into(), json!({"description": API_VERSION, "type": "string"}));
-        properties.insert("kind".into(), json!({"description": KIND, "type": "string"}));
-        let metadata =
-            json!({"description": OBJECT_METADATA, "allOf": [reference(&format!("{META}.ObjectMeta"))]});
-        properties.insert("metadata".into(), metadata);
-    }
-}
-
-/// Objects embedded in objects have metadata of their own.
-fn complete_embedded(schema: &mut Map<String, Value>) {
-    for key in ["items", "additionalProperties"] {
-        if let Some(Value::Object(inner)) = schema.get_mut(key) {
-            complete_node(inner);
-        }
-    }
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        for inner in properties.values_mut().filter_map(Value::as_object_mut) {
-            complete_node(inner);
-        }
-    }
-}
-
-/// An embedded object says what it is.
-pub(super) fn add_embedded_members(schema: &mut Map<String, Value>) {
-    add_object_members(schema);
-    let required = schema.entry("required").or_insert_with(|| json!([]));
-    for name in ["kind", "apiVersion"] {
-        if let Some(names) = required.as_array_mut().filter(|names| !names.contains(&name.into())) {
-            names.push(name.into());
-        }
-    }
-}
-
-/// What extensions say, said again in words that every reader of OpenAPI knows.
-fn complete_node(schema: &mut Map<String, Value>) {
-    let says = |name: &str| schema.get(name) == Some(&Value::Bool(true));
-    let (embedded, either) = (says("x-kubernetes-embedded-resource"), says("x-kubernetes-int-or-string"));
-    if embedded {
-        add_embedded_members(schema);
-    }
-    if either && !schema.contains_key("type") {
-        schema.entry("anyOf").or_insert_with(|| json!([{"type": "integer"}, {"type": "string"}]));
-    }
-    complete_embedded(schema);
-}
-
-/// What field selectors may name, of which custom kinds tell beside their schemas, and built-in ones do not.
-fn selectable_fields(row: &ResourceInfo) -> Option<(String, Value)> {
-    let fields: Vec<Value> = row.selectable_fields.iter().map(|path| json!({"fieldPath": path})).collect();
-    (!row.builtin && !fields.is_empty()).then(|| ("x-kubernetes-selectable-fields".to_owned(), fields.into()))
-}
-
-/// `io.openshift.insights.v1alpha1.DataGather`: the group's labels reversed, version, kind.
-pub(super) fn custom_name(row: &ResourceInfo, kind: &str) -> String {
-    let group: Vec<&str> = row.group.rsplit('.').collect();
-    format!("{}.{}.{kind}", group.join("."), row.version)
 }
 
 /// The versions that options and events have kinds in; documents of custom kinds do not list those that only the server knows.
