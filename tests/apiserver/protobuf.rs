@@ -1,9 +1,14 @@
 //! Every protobuf body that kubectl was recorded to send is understood.
 
+use admit_apiserver::Server;
 use admit_apiserver::internals::{decode, protobuf, tables};
+use axum::body::Body;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http::Request;
+use http_body_util::BodyExt as _;
 use serde_json::Value;
+use tower::ServiceExt as _;
 
 use crate::corpus;
 
@@ -35,4 +40,17 @@ fn recorded_bodies_are_read() {
 fn exchanges(scenario: &Value) -> impl Iterator<Item = &Value> {
     let steps = scenario.get("steps").and_then(Value::as_array).into_iter().flatten();
     steps.filter_map(|step| step.get("exchanges").and_then(Value::as_array)).flatten()
+}
+
+/// Verbs are a list in JSON, and in protobuf a message with the list in it: `22 NN 0a 06 create`.
+#[tokio::test]
+async fn verbs_of_discovery_are_a_message() {
+    let server = Server::builder().build().await.unwrap();
+    let request = Request::get("/apis/authentication.k8s.io/v1")
+        .header("accept", "application/vnd.kubernetes.protobuf");
+    let response = server.router().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    let verbs = b"\x22\x08\x0a\x06create";
+    assert_eq!(body.windows(verbs.len()).filter(|window| window == verbs).count(), 2);
 }

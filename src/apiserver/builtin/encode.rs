@@ -79,8 +79,11 @@ impl Encoder<'_> {
         // Members are written by their numbers, whatever their order is in the type.
         let mut fields: Vec<_> = self.tables.get(id).fields.iter().collect();
         fields.sort_unstable_by_key(|declared| declared.number);
+        let is_list = self.tables.get(id).is_list;
         for declared in fields {
             match &declared.kind {
+                // What is a list in JSON is the one field of its message.
+                kind if is_list => self.value(kind, declared.number, object, &mut out),
                 // An embedded type's fields stand beside the others in JSON, and in a message of their own here.
                 TypeRef::Message(embedded) if declared.name.is_empty() => {
                     field(&mut out, declared.number, &self.message(*embedded, object));

@@ -130,19 +130,8 @@ fn discovered(
     if let Accepted::Json(_) | Accepted::Pretty(_) = accepted {
         return Ok(respond::finished(response));
     }
-    let mut document = serde_json::from_slice(response.body()).unwrap_or_default();
-    if let Accepted::Protobuf(_) = accepted {
-        verbs_as_messages(&mut document);
-    }
+    let document: Value = serde_json::from_slice(response.body()).unwrap_or_default();
     Ok(respond::document(200, &document, &accepted))
-}
-
-/// Lists of verbs are messages of their own in protobuf.
-fn verbs_as_messages(document: &mut Value) {
-    let resources = document.get_mut("resources").and_then(Value::as_array_mut);
-    for verbs in resources.into_iter().flatten().filter_map(|resource| resource.get_mut("verbs")) {
-        *verbs = json!({"items": verbs.take()});
-    }
 }
 
 fn index(server: &Server) -> Response {
