@@ -1,7 +1,7 @@
 //! OpenAPI documents hold together: every reference leads somewhere, clients find what they probe for.
 
 use admit_apiserver::Server;
-use admit_apiserver::internals::{OpenApi, builtin_rows};
+use admit_apiserver::internals::{OpenApi, ResourceInfo, builtin_rows};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
@@ -436,4 +436,23 @@ fn schemas_say_what_appliers_and_generators_look_for() {
     let policies = schemas("apis/admissionregistration.k8s.io/v1");
     let binding = &policies["io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec"];
     assert_eq!(binding["required"], json!(["policyName", "validationActions"]));
+}
+
+/// Whoever makes definitions of ever new groups and takes them away has no documents stay.
+#[test]
+fn documents_of_groups_that_are_gone_are_dropped() {
+    let openapi = OpenApi::default();
+    let template = builtin_rows().into_iter().find(|row| row.kind == "ConfigMap").expect("a row");
+    for count in 0..500 {
+        let row = ResourceInfo {
+            group: format!("g{count}.example.com"),
+            builtin: false,
+            ..ResourceInfo::clone(&template)
+        };
+        let path = format!("/openapi/v3/apis/{}/v1", row.group);
+        let response = openapi.handle(&[row.into()], &path, "", &HeaderMap::new()).expect("a document");
+        assert_eq!(response.status(), StatusCode::OK);
+    }
+    let held = format!("{openapi:?}").matches("Document {").count();
+    assert!((1..20).contains(&held), "{held}");
 }

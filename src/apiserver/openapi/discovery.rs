@@ -1,7 +1,6 @@
 //! The documents of discovery itself: which groups, versions and resources there are, which program the server is, and who issues
 //! the tokens of service accounts. Each has one path, whose name is the document's.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -22,11 +21,11 @@ struct Page {
     types: Vec<&'static str>,
 }
 
-/// The names of the documents, in no order. Groups of custom kinds have none.
-pub(super) fn names(rows: &[Arc<ResourceInfo>]) -> BTreeSet<String> {
-    let groups = rows.iter().filter(|row| row.builtin && !row.group.is_empty());
+/// The names of the documents, some more than once. Groups of custom kinds have none.
+pub(super) fn names(rows: &[Arc<ResourceInfo>]) -> impl Iterator<Item = String> {
     let fixed = [".well-known/openid-configuration", "api", "apis", "openid/v1/jwks", "version"];
-    fixed.map(str::to_owned).into_iter().chain(groups.map(|row| format!("apis/{}", row.group))).collect()
+    let groups = rows.iter().filter(|row| row.builtin && !row.group.is_empty());
+    fixed.map(str::to_owned).into_iter().chain(groups.map(|row| format!("apis/{}", row.group)))
 }
 
 /// The paths and the schemas of a document.

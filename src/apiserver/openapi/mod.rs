@@ -14,7 +14,7 @@ mod schemas;
 mod v2;
 mod v2_json;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -171,34 +171,66 @@ impl OpenApi {
 
     /// Every v3 document by name.
     fn all(&self, rows: &[Arc<ResourceInfo>]) -> Vec<(String, Document)> {
-        let mut names = discovery::names(rows);
-        names.extend(rows.iter().map(|row| document_name(&row.group, &row.version)));
-        names
-            .into_iter()
-            .filter_map(|name| self.document(rows, &name).map(|document| (name, document)))
-            .collect()
+        self.forget_gone(rows);
+        let mut served: BTreeMap<String, Vec<Arc<ResourceInfo>>> =
+            discovery::names(rows).map(|name| (name, Vec::new())).collect();
+        for row in rows {
+            served.entry(document_name(&row.group, &row.version)).or_default().push(Arc::clone(row));
+        }
+        let made = |(name, rows): (String, _)| {
+            let document = self.made_of(rows, &name);
+            (name, document)
+        };
+        served.into_iter().map(made).collect()
     }
 
     fn document(&self, rows: &[Arc<ResourceInfo>], name: &str) -> Option<Document> {
-        let served: Vec<Arc<ResourceInfo>> =
-            rows.iter().filter(|row| document_name(&row.group, &row.version) == name).cloned().collect();
-        // Those of discovery are made of no rows.
-        if served.is_empty() && !discovery::names(rows).contains(name) {
-            return None;
+        let is_of = |row: &&Arc<ResourceInfo>| {
+            let root = if row.group.is_empty() {
+                name.strip_prefix("api/")
+            } else {
+                name.strip_prefix("apis/").and_then(|name| name.strip_prefix(&*row.group)?.strip_prefix('/'))
+            };
+            root == Some(&*row.version)
+        };
+        let served: Vec<Arc<ResourceInfo>> = rows.iter().filter(is_of).cloned().collect();
+        let is_there = !served.is_empty() || discovery::names(rows).any(|known| known == name);
+        if is_there {
+            self.forget_gone(rows);
         }
+        is_there.then(|| self.made_of(served, name))
+    }
+
+    /// Drops the documents of versions that are no longer served, once there are more than versions: whoever makes and
+    /// removes definitions shall not fill the memory.
+    fn forget_gone(&self, rows: &[Arc<ResourceInfo>]) {
+        let mut documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
+        if documents.len() <= rows.len() + discovery::names(rows).count() {
+            return;
+        }
+        let served: HashSet<String> = rows
+            .iter()
+            .map(|row| document_name(&row.group, &row.version))
+            .chain(discovery::names(rows))
+            .collect();
+        documents.retain(|name, _| served.contains(name));
+    }
+
+    /// The document of a version with these resources; without any it is one of discovery.
+    fn made_of(&self, served: Vec<Arc<ResourceInfo>>, name: &str) -> Document {
         let mut documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = documents.get(name) {
             let same = known.rows.len() == served.len()
                 && known.rows.iter().zip(&served).all(|(left, right)| Arc::ptr_eq(left, right));
             if same {
-                return Some(known.clone());
+                return known.clone();
             }
         }
         let rendered = if served.is_empty() { of_discovery(name) } else { of_version(&served) };
         let body = Bytes::from(rendered.to_string());
         let document = Document { rows: served, hash: digest::hex_upper(&body), body };
         documents.insert(name.to_owned(), document.clone());
-        Some(document)
+        document
     }
 }
 
