@@ -330,13 +330,6 @@ impl FieldError {
         Self::new(FieldErrorKind::TooMany, field, actual, detail)
     }
 
-    /// About how many bytes it is when shown.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        let Self { kind: _, field, bad_value, detail } = self;
-        field.len().saturating_add(bad_value.size()).saturating_add(detail.len())
-    }
-
     /// The message without the field, as a `Status` cause holds it.
     #[must_use]
     pub fn body(&self) -> String {

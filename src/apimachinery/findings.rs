@@ -1,6 +1,7 @@
 //! What is told of findings that are as many as a client likes: so many of them, of so many bytes, and how many more.
 
 use std::cell::Cell;
+use std::ops::Deref;
 
 use crate::field_error::{FieldError, FieldErrorKind};
 
@@ -46,17 +47,32 @@ pub fn and_more(count: usize) -> String {
     format!("and {count} more")
 }
 
-/// Errors as they are found: those that there is room for, and how many more.
-#[derive(Clone, Debug, Default)]
-pub struct FieldErrors {
-    told: Vec<FieldError>,
+/// One finding of many: an error, or the cause of a `Status`.
+pub trait Finding: Sized {
+    /// About how many bytes it is when shown.
+    fn size(&self) -> usize;
+
+    /// Stands for `count` findings that are not told.
+    fn and_more(count: usize) -> Self;
+
+    /// How many findings it stands for that are not told; none for a finding proper.
+    fn more(&self) -> Option<usize>;
+}
+
+/// Findings as they are made: those that there is room for, and how many more. Dereferences to the former.
+#[derive(Clone, Debug)]
+pub struct Findings<T> {
+    told: Vec<T>,
     room: Room,
     more: usize,
 }
 
-impl FieldErrors {
+/// Errors of fields as they are found.
+pub type FieldErrors = Findings<FieldError>;
+
+impl<T: Finding> Findings<T> {
     /// Adds an error; where there is no room, it is not even made.
-    pub fn add(&mut self, error: impl FnOnce() -> FieldError) {
+    pub fn add(&mut self, error: impl FnOnce() -> T) {
         if self.room.is_full() {
             self.more = self.more.saturating_add(1);
         } else {
@@ -76,7 +92,7 @@ impl FieldErrors {
     }
 
     /// Adds an error that is there already.
-    pub fn push(&mut self, error: FieldError) {
+    pub fn push(&mut self, error: T) {
         if let Some(more) = error.more() {
             self.more = self.more.saturating_add(more);
         } else if self.room.is_full() {
@@ -99,6 +115,17 @@ impl FieldErrors {
         self.told.len().saturating_add(self.more)
     }
 
+    /// Those that are told; one of its own says how many more there are.
+    #[must_use]
+    pub fn into_vec(mut self) -> Vec<T> {
+        if self.more > 0 {
+            self.told.push(T::and_more(self.more));
+        }
+        self.told
+    }
+}
+
+impl FieldErrors {
     /// Whether one of them keeps rules from being checked, or may: not every error is known any more.
     #[must_use]
     pub fn block_rules(&self) -> bool {
@@ -109,57 +136,69 @@ impl FieldErrors {
     pub fn sort(&mut self) {
         self.told.sort_by_cached_key(ToString::to_string);
     }
+}
 
-    /// Those that are told; an error of its own says how many more there are.
-    #[must_use]
-    pub fn into_vec(mut self) -> Vec<FieldError> {
-        if self.more > 0 {
-            self.told.push(FieldError::and_more(self.more));
-        }
-        self.told
+impl<T> Default for Findings<T> {
+    fn default() -> Self {
+        Self { told: Vec::new(), room: Room::default(), more: 0 }
     }
 }
 
-impl From<FieldError> for FieldErrors {
-    fn from(error: FieldError) -> Self {
-        [error].into_iter().collect()
+impl<T> Deref for Findings<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.told
     }
 }
 
-impl Extend<FieldError> for FieldErrors {
-    fn extend<I: IntoIterator<Item = FieldError>>(&mut self, errors: I) {
-        errors.into_iter().for_each(|error| self.push(error));
+impl<T: Finding> From<T> for Findings<T> {
+    fn from(finding: T) -> Self {
+        [finding].into_iter().collect()
     }
 }
 
-impl FromIterator<FieldError> for FieldErrors {
-    fn from_iter<I: IntoIterator<Item = FieldError>>(errors: I) -> Self {
+impl<T: Finding> From<Vec<T>> for Findings<T> {
+    fn from(findings: Vec<T>) -> Self {
+        findings.into_iter().collect()
+    }
+}
+
+impl<T: Finding> Extend<T> for Findings<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, findings: I) {
+        findings.into_iter().for_each(|finding| self.push(finding));
+    }
+}
+
+impl<T: Finding> FromIterator<T> for Findings<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(findings: I) -> Self {
         let mut all = Self::default();
-        all.extend(errors);
+        all.extend(findings);
         all
     }
 }
 
-impl IntoIterator for FieldErrors {
-    type Item = FieldError;
-    type IntoIter = std::vec::IntoIter<FieldError>;
+impl<T: Finding> IntoIterator for Findings<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.into_vec().into_iter()
     }
 }
 
-impl FieldError {
-    /// Stands for `count` errors that are not told.
-    #[must_use]
-    pub fn and_more(count: usize) -> Self {
+impl Finding for FieldError {
+    fn size(&self) -> usize {
+        let Self { kind: _, field, bad_value, detail } = self;
+        field.len().saturating_add(bad_value.size()).saturating_add(detail.len())
+    }
+
+    fn and_more(count: usize) -> Self {
         let number = i64::try_from(count).unwrap_or(i64::MAX);
         Self::new(FieldErrorKind::More, "", number, and_more(count))
     }
 
-    /// How many errors it stands for that are not told; none for an error proper.
-    #[must_use]
-    pub fn more(&self) -> Option<usize> {
+    fn more(&self) -> Option<usize> {
         if self.kind != FieldErrorKind::More {
             return None;
         }

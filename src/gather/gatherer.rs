@@ -1,4 +1,4 @@
-//! What a gatherer is: a row of the table in [`super::gatherers`], a function that puts records where its context says.
+//! The parts of a gatherer: a row of the table in [`super::gatherers`], the function that collects, and the context it gets.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,19 +24,19 @@ pub struct Gatherer {
     pub run: Run,
 }
 
-/// How a gatherer reads.
+/// Where a gatherer gets its input.
 #[derive(Clone, Copy, Debug)]
 pub enum Run {
-    /// By itself.
+    /// It sends its own requests.
     Alone(fn(Context) -> BoxFuture<'static, Result<(), Failure>>),
-    /// One object of a list after the other. The list is read once for all that look at it.
+    /// A list from the API server, one object at a time. The list is read once for all gatherers that need it.
     Each(Shared, Begin),
 }
 
-/// What a gatherer does before it looks at a list.
+/// Prepares a gatherer before the list is read.
 pub type Begin = fn(Context) -> BoxFuture<'static, Result<Box<dyn Look>, Failure>>;
 
-/// A list that several gatherers look at.
+/// A list that several gatherers read together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Shared {
     /// Of all namespaces.
@@ -44,16 +44,16 @@ pub enum Shared {
     ClusterOperators,
 }
 
-/// What a gatherer makes of the objects of a list: it is shown one after the other, and keeps nothing of them but what it is after.
+/// Processes the objects of a list one by one. Implementations keep only the parts that they record, never whole lists.
 pub trait Look: Send {
     /// # Errors
-    /// [`Failure`] ends the gatherer, and none of those that look at the same list.
+    /// [`Failure`] ends this gatherer; others that read the same list go on.
     fn at<'l>(&'l mut self, object: &'l Value) -> BoxFuture<'l, Result<(), Failure>>;
 
-    /// The list was read to its end.
+    /// Called after the last object of the list.
     ///
     /// # Errors
-    /// [`Failure`] as the last thing that is told of the gatherer.
+    /// [`Failure`] is reported as the outcome of the gatherer.
     fn end(self: Box<Self>) -> BoxFuture<'static, Result<(), Failure>>;
 }
 
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Gatherer {
     }
 }
 
-/// What a gatherer is given.
+/// What every gatherer gets: a client, the settings of this run, and the recorder.
 #[derive(Clone)]
 pub struct Context {
     pub client: Client,
@@ -73,31 +73,31 @@ pub struct Context {
     pub config_namespace: String,
     /// Capture time of every record of this run.
     pub now: Timestamp,
-    /// Time between gatherings: what happened before it is in another archive.
+    /// Time between two gatherings. Older events belong to an earlier archive.
     pub interval: Duration,
-    /// What is gathered besides.
+    /// The remote configuration: which lines of logs are gathered as well.
     pub remote: Arc<Remote>,
-    /// Who tells what runs in containers; without them nobody is asked.
+    /// The agents that inspect running containers; None where there are none, and containers are not inspected.
     pub agents: Option<Agents>,
     /// Where records go.
     pub recorder: Recorder,
 }
 
-/// The agents on nodes that look into containers: Pods with the label `app.kubernetes.io/name=insights-runtime-extractor`.
+/// The agents on nodes that inspect containers: Pods with the label `app.kubernetes.io/name=insights-runtime-extractor`.
 #[derive(Clone, Debug)]
 pub struct Agents {
-    /// Where they run, and the ConfigMap with their authority.
+    /// Namespace of the Pods, and of the ConfigMap with their certificate authority.
     pub namespace: String,
-    /// Where they listen, on the address of their Pod.
+    /// Port on the address of each Pod.
     pub port: u16,
-    /// File of the token of our service account, by which they know us.
+    /// File with the token of our service account, which they authenticate us by.
     pub token: PathBuf,
 }
 
 impl Agents {
-    /// Those of `namespace`, where they are as a cluster has them.
+    /// The agents in `namespace`, on their default port.
     pub fn of(namespace: impl Into<String>, token: impl Into<PathBuf>) -> Self {
-        /// Of the proxy in front of each, which checks who asks.
+        /// Port of the authenticating proxy in front of each agent.
         const PORT: u16 = 8443;
         Self { namespace: namespace.into(), port: PORT, token: token.into() }
     }
@@ -114,7 +114,7 @@ impl Context {
         namespace.starts_with(&self.namespace_prefix)
     }
 
-    /// Keeps a Kubernetes object or another JSON document at `path`.
+    /// Records a Kubernetes object or another JSON document at `path` of the archive.
     ///
     /// # Errors
     /// [`Failure::Disk`] when it cannot be written.
@@ -122,7 +122,7 @@ impl Context {
         self.recorder.keep(Record::json(path, document, self.now)).await
     }
 
-    /// Keeps text as it is at `path`.
+    /// Records text unchanged at `path` of the archive.
     ///
     /// # Errors
     /// As [`Self::json`].

@@ -1,4 +1,4 @@
-//! What is answered about files.
+//! The answers that editors get: diagnostics, hovers, locations, edits, fixes and symbols.
 
 use std::ops::Range;
 
@@ -7,14 +7,14 @@ use admit_policy::lint::Severity;
 use crate::symbols::SymbolKind;
 use crate::text::Place;
 
-/// A mistake, or a part without effect.
+/// A diagnostic: a mistake, or a part without effect.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Mistake {
-    /// What it is about.
+    /// The part of the file that is underlined.
     pub range: Range<Place>,
     /// How bad it is.
     pub severity: Severity,
-    /// Which kind of finding.
+    /// The stable code of this kind of diagnostic.
     pub code: &'static str,
     /// What is wrong; may have further lines.
     pub message: String,
@@ -22,10 +22,10 @@ pub struct Mistake {
     pub help: String,
 }
 
-/// What is told of a place.
+/// The text that an editor shows over a place.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Hover {
-    /// What it is about.
+    /// The part of the file that the text is about.
     pub range: Range<Place>,
     /// Markdown.
     pub text: String,
@@ -40,37 +40,37 @@ pub struct Location {
     pub range: Range<Place>,
 }
 
-/// A part of a file, and what is to stand there.
+/// A replacement of a part of a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Edit {
     /// The part.
     pub range: Range<Place>,
-    /// What is to stand there.
+    /// The new text.
     pub text: String,
 }
 
-/// A change that mends a mistake.
+/// A quick fix: an edit that removes a mistake.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Fix {
-    /// What it does.
+    /// One line that says what the fix does.
     pub title: String,
-    /// What is changed.
+    /// The edit.
     pub edit: Edit,
 }
 
-/// A part of a file that editors list.
+/// An entry of a file's outline.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Symbol {
-    /// What it is called: on one line, and never empty.
+    /// Its name: one line, never empty.
     pub name: String,
-    /// More of it; may be empty.
+    /// Details beside the name; may be empty.
     pub detail: String,
-    /// What it is.
+    /// Its kind.
     pub kind: SymbolKind,
-    /// All of it.
+    /// The whole entry.
     pub range: Range<Place>,
-    /// What names it, within the range.
+    /// The name, within the range.
     pub named: Range<Place>,
-    /// The parts of it, in order.
+    /// The entries below it, in order.
     pub parts: Vec<Self>,
 }

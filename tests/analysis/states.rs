@@ -105,24 +105,10 @@ fn a_final_state_is_final_where_another_field_says_so() {
 /// A policy in the form of the safe-upgrades policy of the Gateway API. As first released it lets nothing of the experimental
 /// channel be made or changed, wherever it comes from (gateway-api #4557, #4603).
 fn channels(expression: &str) -> Picture {
+    let size = "spec: {type: object, properties: {size: {type: integer}}}";
+    let bundles = testing::definition_text("bundles.example.com", "Bundle", "Cluster", size);
     let text = format!(
-        "apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {{name: bundles.example.com}}
-spec:
-  group: example.com
-  scope: Cluster
-  names: {{plural: bundles, kind: Bundle}}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {{type: object, properties: {{size: {{type: integer}}}}}}
----
+        "{bundles}---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {{name: channels}}

@@ -139,29 +139,15 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding
 metadata: {name: counts}
 spec: {policyName: counts}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.x.dev}
-spec:
-  group: x.dev
-  scope: Namespaced
-  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, required: [size], properties: {size: {type: integer}}}
 ";
 
 #[test]
 fn suites_say_what_objects_become() {
     let options = admit_policy::LoadOptions::default();
-    let set = admit_policy::PolicySet::load_files([("p.yaml", POLICIES)], options).unwrap();
+    let size = "spec: {type: object, required: [size], properties: {size: {type: integer}}}";
+    let widgets = testing::definition_text("widgets.x.dev", "Widget", "Namespaced", size);
+    let files = [("p.yaml", POLICIES), ("widgets.yaml", &widgets)];
+    let set = admit_policy::PolicySet::load_files(files, options).unwrap();
     let set = set.knowing(&admit_apiserver::BuiltinKinds);
     let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "n"},
         "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},

@@ -37,24 +37,8 @@ spec:
 }
 
 fn definition(group: &str, rule: &str) -> String {
-    format!(
-        "apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {{name: widgets.{group}}}
-spec:
-  group: {group}
-  scope: Cluster
-  names: {{plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties: {{spec: {{type: object, x-kubernetes-validations: [{{rule: '{rule}'}}]}}}}
-"
-    )
+    let spec = format!("spec: {{type: object, x-kubernetes-validations: [{{rule: '{rule}'}}]}}");
+    testing::definition_text(&format!("widgets.{group}"), "Widget", "Cluster", &spec)
 }
 
 #[test]
@@ -74,15 +58,15 @@ fn each_of_one_name_is_looked_at() {
     assert_eq!(
         told(&files),
         [
-            "warning constant-rule base/crd.yaml:15",
+            "warning constant-rule base/crd.yaml:16",
             "note not-type-checked base/policy.yaml:6",
             "note duplicate base/same.yaml:1",
             "warning duplicate base/wrong.yaml:1",
             "error refused base/wrong.yaml:7",
             "note duplicate overlay/broken.yaml:1",
-            "error refused overlay/broken.yaml:15",
+            "error refused overlay/broken.yaml:16",
             "note duplicate overlay/crd.yaml:1",
-            "warning constant-rule overlay/crd.yaml:15",
+            "warning constant-rule overlay/crd.yaml:16",
             "note duplicate overlay/policy.yaml:1",
         ]
     );

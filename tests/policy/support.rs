@@ -30,19 +30,9 @@ spec:
     )
 }
 
-/// The same definition with one version, whose objects have `properties`, indented by ten.
+/// The same definition with one version, whose objects have `properties`.
 pub(crate) fn widgets_of(properties: &str) -> String {
-    widgets(&format!(
-        "  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-{properties}"
-    ))
+    testing::definition_text("widgets.example.com", "Widget", "Namespaced", properties)
 }
 
 /// The policy `p`, whose spec is `spec`, indented by two, and the binding `b` that makes it deny.

@@ -1,4 +1,4 @@
-//! What is found: pairs of a request that is denied and one that is admitted, which differ in little.
+//! Findings: pairs of a denied request and a similar one that is admitted.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,23 +19,23 @@ use super::ask::Ask;
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Family {
-    /// The same in another place of the same type.
+    /// The same value in another field of the same type.
     Siblings,
-    /// The same below an object of another kind.
+    /// The same value in an object of another kind.
     Workloads,
-    /// The same through a subresource.
+    /// The same change through a subresource.
     Subresources,
-    /// The same by another operation.
+    /// The same change by another operation.
     Operations,
-    /// The same in another version or group.
+    /// The same object in another version or group.
     Versions,
-    /// What is left out has the same effect.
+    /// A field is left out, with the same effect.
     Absent,
     /// A label or an annotation that the requester sets.
     Labels,
-    /// An error that is passed over.
+    /// An evaluation error that the failure policy ignores.
     Errors,
-    /// A namespace or name that is left out, or params that are not there.
+    /// An excluded namespace or name, or missing params.
     Bindings,
     /// The same value, written otherwise.
     Spellings,
@@ -113,56 +113,56 @@ impl FromStr for Family {
     }
 }
 
-/// A request that is denied, and its neighbour that is admitted: both were put to the engine.
+/// A denied request, and a similar one that is admitted. Both were evaluated by the engine.
 ///
 /// [`Inquiry`](super::Inquiry) has an example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// How they differ.
     pub family: Family,
-    /// The place by which they differ: of the object, or of what matches it.
+    /// The field by which they differ: of the object, or of the request.
     pub path: String,
-    /// What gets past, in one line.
+    /// One line that says what evades the policy.
     pub what: String,
-    /// In how many places they differ.
+    /// The number of differences between them.
     pub differences: usize,
-    /// What the denied request is denied for: the place in its object, or `request` where that does not matter.
+    /// The field that the denied request is denied for, or `request` where its object does not matter.
     pub offence: String,
-    /// What stands there; none where something is missing.
+    /// The value of that field; None where it is denied for being absent.
     pub value: Option<Value>,
     /// The request that is denied.
     pub denied: Ask,
-    /// A request that is admitted and has to be made before the other one, where one is not enough; and what suites say of it.
+    /// An admitted request that has to precede the other one, where one request is not enough; with its outcome in suites.
     pub first: Option<(Ask, &'static str)>,
     /// The request that is admitted.
     pub admitted: Ask,
-    /// What suites say of it: `allow`, `unmatched`, or `error` where an error was passed over.
+    /// Its outcome as suites write it: `allow`, `unmatched`, or `error` where an error was passed over.
     pub outcome: &'static str,
-    /// What suites say of the denied one: `deny`, or `error` where the policy fails.
+    /// The outcome of the denied request as suites write it: `deny`, or `error` where the policy fails.
     pub denied_outcome: &'static str,
 }
 
-/// What was found of one policy.
+/// The findings about one policy.
 ///
 /// [`Inquiry`](super::Inquiry) has an example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attacked {
-    /// The least different pairs first.
+    /// Ordered by the number of differences, fewest first.
     pub findings: Vec<Finding>,
-    /// Denied requests that were started from.
+    /// The number of denied requests that the search started from.
     pub denied: usize,
-    /// Requests that were put to the engine.
+    /// The number of requests that were evaluated.
     pub tried: usize,
-    /// Why it is not known what gets past; none where everything was tried.
+    /// Why the search is incomplete; None where everything was tried.
     pub undecided: Option<Undecided>,
 }
 
-/// Why it is not known what gets past a policy.
+/// Why the search for a policy is incomplete.
 ///
 /// [`Inquiry`](super::Inquiry) has an example.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum Undecided {
-    /// Nothing to start from.
+    /// No denied request to start from.
     #[error("no request is known that it denies: give one with --suite or -f")]
     NothingDenied,
     /// No binding, or none that denies.
@@ -173,12 +173,12 @@ pub enum Undecided {
         "no change of a field was found that makes it admit what it denies: give requests that it admits with --suite or -f"
     )]
     NoReason,
-    /// The time was over.
+    /// Time ran out.
     #[error("the time was over before everything was tried")]
     Interrupted,
 }
 
-/// A pair that the engine does not answer as it did while neighbours were looked for: a mistake of this program.
+/// A pair whose outcomes differ when it is evaluated again: a bug of this program.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error(
     "{policy}: {family} at {path}: `admit test` does not say of both requests what was found; please report this"

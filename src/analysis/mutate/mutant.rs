@@ -1,4 +1,4 @@
-//! What a change is, and how it is made to a document.
+//! A mutant: one small change of a document, and how it is applied.
 
 use admit_cel::Span;
 use admit_policy::{ExpressionId, Origin};
@@ -7,34 +7,34 @@ use serde_json::Value;
 /// What kind of change it is.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Operator {
-    /// Another comparison: `<=` for `<`, `!=` for `==`.
+    /// A comparison operator is replaced: `<=` for `<`, `!=` for `==`.
     Comparison,
-    /// `||` for `&&`, and the other way round.
+    /// `&&` becomes `||`, or `||` becomes `&&`.
     Logic,
-    /// A negation more or less.
+    /// A negation is added or removed.
     Negation,
-    /// A part of a chain, a branch of a condition, or a whole rule or mutation left out.
+    /// An operand of `&&` or `||`, a branch of `?:`, or a whole rule or mutation is removed.
     Clause,
-    /// `true` for `has()`.
+    /// `has()` becomes `true`.
     Presence,
-    /// A number one more or one less.
+    /// A number is increased or decreased by one.
     Constant,
-    /// `exists` for `all`, and the other way round.
+    /// `all` becomes `exists`, or `exists` becomes `all`.
     Quantifier,
-    /// An operation that is not matched any more.
+    /// An operation is no longer matched.
     Operation,
-    /// A resource, or a rule about resources, left out.
+    /// A resource, or a rule about resources, is removed.
     Resource,
-    /// A demand of a selector left out.
+    /// A requirement of a selector is removed.
     Selector,
-    /// A validation action left out, or a weaker one.
+    /// A validation action is removed or weakened.
     Action,
-    /// A message that an expression makes, or an audit annotation, left out.
+    /// A message expression or an audit annotation is removed.
     Message,
 }
 
 impl Operator {
-    /// Every kind, in the order in which they are told.
+    /// All operators, in the order of reports.
     pub const ALL: [Self; 12] = [
         Self::Comparison,
         Self::Logic,
@@ -77,14 +77,14 @@ impl Operator {
     }
 }
 
-/// What a change makes a difference to.
+/// What a change can affect.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Effect {
     /// Whether requests are denied.
     Verdict,
-    /// What is said: messages, audit annotations.
+    /// The texts of answers: messages, audit annotations.
     Said,
-    /// What becomes of objects.
+    /// The objects that mutations produce.
     Object,
 }
 
@@ -95,15 +95,15 @@ pub struct Mutant {
     pub operator: Operator,
     /// The field that is changed, such as `spec.validations[0].expression`.
     pub field: String,
-    /// The part of the expression that is changed; none for fields that are none.
+    /// The changed part of the expression; None for fields that hold no expression.
     pub span: Option<Span>,
-    /// What is changed, as it was.
+    /// The changed part before the change.
     pub was: String,
-    /// What it becomes; empty for what is left out.
+    /// The changed part after the change; empty where it is removed.
     pub becomes: String,
-    /// Where the field is.
+    /// JSON pointer of the field.
     pub(super) pointer: String,
-    /// What stands there then; none where it is left out.
+    /// The new value of the field; None where it is removed.
     pub(super) value: Option<Value>,
     pub(super) effect: Effect,
 }
@@ -124,13 +124,13 @@ impl Mutant {
         changed
     }
 
-    /// The expression of the document that is changed; none where it is a field that is none.
+    /// The expression that is changed; None where the field holds no expression.
     #[must_use]
     pub fn expression<'d>(&self, document: &'d Value) -> Option<&'d str> {
         self.span.and_then(|_| document.pointer(&self.pointer)).and_then(Value::as_str)
     }
 
-    /// The expression that becomes another text; none where the change is of another kind.
+    /// The expression and its new text; None where the change is of another kind.
     pub(super) fn text(&self, document: &Value) -> Option<(ExpressionId, &str)> {
         self.span?;
         let text = self.value.as_ref()?.as_str()?;
@@ -154,7 +154,7 @@ impl Mutant {
         LISTS.iter().any(|list| self.pointer.starts_with(list))
     }
 
-    /// Whether an expression is changed, and not what is matched.
+    /// Whether an expression is changed, rather than match criteria.
     #[must_use]
     pub const fn is_of_expression(&self) -> bool {
         self.span.is_some()
@@ -176,7 +176,7 @@ pub(super) fn remove(document: &mut Value, pointer: &str) {
     }
 }
 
-/// A place in a document, in both notations.
+/// A place in a document, as a JSON pointer and as a field path.
 #[derive(Clone, Debug)]
 pub(super) struct Place<'d> {
     pub(super) pointer: String,
@@ -189,7 +189,7 @@ impl<'d> Place<'d> {
         Self { pointer: String::new(), field: String::new(), value }
     }
 
-    /// A member, whose name needs no brackets.
+    /// A member of this object. Its name must not need brackets in a field path.
     pub(super) fn child(&self, name: &str) -> Option<Self> {
         let value = self.value.get(name)?;
         let dot = if self.field.is_empty() { "" } else { "." };
@@ -200,7 +200,7 @@ impl<'d> Place<'d> {
         names.iter().try_fold(self.clone(), |place, name| place.child(name))
     }
 
-    /// The items of a list, and the members of a map by their keys.
+    /// The items of a list, or the members of a map.
     pub(super) fn parts(&self) -> Vec<Self> {
         let one = |key: &str, value: &'d Value| Self {
             pointer: self.deeper(key),
@@ -220,12 +220,12 @@ impl<'d> Place<'d> {
         format!("{}/{}", self.pointer, key.replace('~', "~0").replace('/', "~1"))
     }
 
-    /// The change that leaves out what is said.
+    /// The change that removes this text of an answer.
     pub(super) fn unsaid(&self) -> Mutant {
         Mutant { effect: Effect::Said, ..self.dropped(Operator::Message) }
     }
 
-    /// The change that leaves it out.
+    /// The change that removes this field.
     pub(super) fn dropped(&self, operator: Operator) -> Mutant {
         self.changed(operator, None)
     }

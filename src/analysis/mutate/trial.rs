@@ -1,4 +1,4 @@
-//! What the cases of suites say of a change.
+//! Runs the cases of suites against a mutant: does one of them fail?
 
 use std::sync::Arc;
 
@@ -18,45 +18,45 @@ pub struct Narrowed<'a> {
     pub file: &'a str,
     /// The version.
     pub version: &'a str,
-    /// What is tested.
+    /// Its cases.
     pub cases: Vec<&'a CrdCase>,
 }
 
-/// The cases that are about a document.
+/// The cases that test a document.
 #[derive(Debug)]
 pub enum Cases<'a> {
-    /// Of suites of policies.
+    /// From suites of policies.
     World(&'a World<'a>),
-    /// Of suites of a definition.
+    /// From suites of a CustomResourceDefinition.
     Narrowed(&'a Narrowed<'a>),
 }
 
-/// What becomes of a change.
+/// The result of a mutant.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Fate {
-    /// A case is judged otherwise than it expects.
+    /// A case fails: the suites notice the change.
     Killed {
         /// The name of the case.
         by: String,
     },
-    /// Every case is judged as it expects.
+    /// Every case still passes: the suites do not notice the change.
     Survived,
-    /// A server would not store it.
+    /// The changed document is invalid: a server would not store it.
     Refused,
-    /// The time was over before the last case.
+    /// Time ran out before the last case.
     Unfinished,
 }
 
-/// How many cases had their say. [`Trial`] has an example.
+/// How many cases were run for a mutant. [`Trial`] has an example.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Tally {
-    /// Those that were run with the change.
+    /// Cases that were run with the change.
     pub run: u64,
-    /// Those that do not come to what is changed, so that it is known without a run that they do not see it.
+    /// Cases that never evaluate the changed part: they were not run, since they cannot notice the change.
     pub apart: u64,
 }
 
-/// A document, and all cases that are about it.
+/// A document with all cases that test it.
 ///
 /// ```
 /// use admit_analysis::mutate::{Cases, Fate, Seed, Trial, World, mutants};

@@ -1,4 +1,4 @@
-//! The picture of one field, as data: its states, and what the rules say of each transition.
+//! The state diagram of one field, as data: its states, and for each transition whether the rules allow it.
 
 use admit_policy::GroupVersionKind;
 use serde_json::Value;
@@ -9,23 +9,23 @@ use super::subject::Subject;
 /// Which changes of a field the rules allow.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// Of which objects.
+    /// The kind of the objects.
     pub kind: GroupVersionKind,
-    /// Of which field, or of what an expression says.
+    /// The field, or the expression, whose values are the states.
     pub subject: Subject,
-    /// Which objects are meant, from their creation on, where not all are.
+    /// The condition on objects that are considered; None where all are.
     pub only: Option<String>,
-    /// Why no change is forbidden for certain, where that is so.
+    /// Why no transition can be proved forbidden, where that is so.
     pub limit: Option<Limit>,
-    /// The field is written with the status.
+    /// Whether the field is written through the status subresource.
     pub in_status: bool,
-    /// The absent one first.
+    /// The states; the one of an absent field comes first.
     pub states: Vec<StateOf>,
     /// Creations in each state, then changes from each state to each; to the same one where something else of the object changes.
     pub transitions: Vec<Transition>,
-    /// Writes that were tried.
+    /// The number of writes that were tried.
     pub tried: usize,
-    /// The time was over before everything was tried.
+    /// Whether time ran out before everything was tried.
     pub interrupted: bool,
 }
 
@@ -34,18 +34,18 @@ pub struct Picture {
 pub struct StateOf {
     /// The value; `absent` where the field is not there, `other` for all values that rules do not name.
     pub name: String,
-    /// Whether an object comes into it.
+    /// Whether an object can get into this state.
     pub reach: Reach,
 }
 
-/// Whether an object comes into a state, from its creation on, under these rules.
+/// Whether an object can get into a state from its creation on, under these rules.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Reach {
-    /// One did.
+    /// An admitted sequence of writes leads there.
     Reached,
-    /// The rules let none.
+    /// The rules forbid every way.
     Unreachable,
-    /// None did of those that were tried.
+    /// No way was found among those that were tried.
     Undecided,
 }
 
@@ -56,51 +56,51 @@ pub struct Transition {
     pub from: Option<String>,
     /// The new state.
     pub to: String,
-    /// What the rules say of it.
+    /// Whether the rules allow it.
     pub verdict: Allowance,
 }
 
-/// What the rules say of a transition.
+/// Whether the rules allow a transition.
 #[derive(Clone, Debug)]
 pub enum Allowance {
-    /// There is an object that may make it.
+    /// Allowed: an object was found that makes it.
     Allowed {
         /// Such an object.
         example: Example,
-        /// Every object that can be there may make it, whatever else it has.
+        /// Every object may make it, whatever its other fields hold.
         always: bool,
-        /// The rules that speak of the field and refuse it for other objects; empty where none was found.
+        /// Rules about this field that refuse the transition for other objects; empty where none was found.
         conditions: Vec<RuleText>,
-        /// Somebody in particular alone may make it, as far as was tried.
+        /// The only user who may make it, as far as was tried; None where others may, too.
         user: Option<String>,
     },
-    /// Allowed only for an object in a state that these rules did not let it come into, as far as was tried.
+    /// Allowed only from a state that no object was found to reach.
     Otherwise {
         /// Such an object.
         example: Example,
         /// Writes that were tried to others.
         tried: usize,
     },
-    /// No object may make it.
+    /// Forbidden for every object.
     Forbidden {
-        /// The rules that refuse it; several where they do so together.
+        /// The rules that refuse it; several where only their combination does.
         rules: Vec<RuleText>,
     },
-    /// Refused for all objects that were tried.
+    /// Refused for every object that was tried, which is no proof.
     Undecided {
         /// Writes that were tried.
         tried: usize,
-        /// What the one was refused for to which the least was objected.
+        /// The rules that refused the object that came closest to being admitted.
         rules: Vec<RuleText>,
     },
 }
 
-/// A rule, as it is told of.
+/// A rule, as reports show it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RuleText {
     /// The policy, the definition, or the field that a schema refuses.
     pub origin: String,
-    /// What it says when it refuses.
+    /// The message of its refusals.
     pub message: String,
     /// The expression; empty where it is none.
     pub text: String,
@@ -117,16 +117,16 @@ pub struct Example {
     pub user: String,
 }
 
-/// Why it is not known of all objects what rules say of a change.
+/// Why no statement about all objects is possible.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum Limit {
-    /// Policies change objects.
+    /// Mutating policies change the objects.
     #[error("policies change objects before rules see them")]
     Mutating,
-    /// What states are read from has no few values.
+    /// The states depend on something other than fields with few values.
     #[error("the state is read from more than fields of few values")]
     Reads,
-    /// What states are read from has too many values together.
+    /// The fields that the states depend on have too many combinations of values.
     #[error("the state is read from {fields} fields, whose values have more than {most} combinations")]
     Combinations {
         /// How many fields.
@@ -136,7 +136,7 @@ pub enum Limit {
     },
 }
 
-/// Why there is no picture.
+/// Why no diagram can be made.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum PictureError {
     /// The schema does not have the field.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::written;
 use crate::field_error::{BadValue, FieldError, FieldErrorKind};
-use crate::findings::and_more;
+use crate::findings::{Finding, and_more};
 use crate::go;
 
 /// An entry of `status.details.causes`: one field that is wrong, and one part of the message of an `Invalid` status.
@@ -87,20 +87,6 @@ impl StatusCause {
         FieldError::duplicate(field, as_shown(value)).cause()
     }
 
-    /// Stands for `count` causes that are not told; has neither field nor reason.
-    #[must_use]
-    pub fn and_more(count: usize) -> Self {
-        Self { reason: "".into(), field: String::new(), message: and_more(count) }
-    }
-
-    /// How many causes it stands for that are not told; none for a cause proper.
-    #[must_use]
-    pub fn more(&self) -> Option<usize> {
-        let is_none = self.reason.is_empty() && self.field.is_empty();
-        let count = self.message.strip_prefix("and ")?.strip_suffix(" more")?;
-        count.parse().ok().filter(|_| is_none)
-    }
-
     /// Whether rules are left unchecked where it was found, as [`FieldErrorKind::blocks_rules`] has it.
     #[must_use]
     pub fn blocks_rules(&self) -> bool {
@@ -113,6 +99,23 @@ impl StatusCause {
     pub fn to_value(&self) -> Value {
         let Self { reason, message, field } = self;
         Value::Object(written([("reason", reason), ("message", message), ("field", field)]))
+    }
+}
+
+impl Finding for StatusCause {
+    fn size(&self) -> usize {
+        self.reason.len().saturating_add(self.field.len()).saturating_add(self.message.len())
+    }
+
+    /// Has neither field nor reason.
+    fn and_more(count: usize) -> Self {
+        Self { reason: "".into(), field: String::new(), message: and_more(count) }
+    }
+
+    fn more(&self) -> Option<usize> {
+        let is_none = self.reason.is_empty() && self.field.is_empty();
+        let count = self.message.strip_prefix("and ")?.strip_suffix(" more")?;
+        count.parse().ok().filter(|_| is_none)
     }
 }
 

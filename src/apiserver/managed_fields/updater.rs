@@ -14,14 +14,14 @@ use super::typed::{Comparison, Typing, same};
 
 /// The versions in which an object can be seen; managers own fields in the version that they wrote in.
 pub trait Versions: Debug {
-    /// How objects are typed in a version; None where it is not served.
+    /// The types of fields in a version; None where the version is not served.
     fn typing(&self, api_version: &str) -> Option<Typing<'_>>;
 
-    /// Whether managers of this version, which is not served, are only forgotten. Otherwise an object that names one
-    /// cannot be converted to it, and nobody is tracked any longer.
+    /// Whether managers of this version, which is not served, are dropped. Otherwise the object cannot be converted to their
+    /// version, and its fields are no longer tracked at all.
     fn forgets(&self, api_version: &str) -> bool;
 
-    /// Whether what is reset in one version is known to be reset in the others.
+    /// Whether fields that are reset in one version are reset in all others, too.
     fn resets_alike(&self) -> bool {
         true
     }
@@ -29,7 +29,7 @@ pub trait Versions: Debug {
     /// The object in another version, which is served.
     fn convert<'v>(&self, object: &'v Value, api_version: &str) -> Cow<'v, Value>;
 
-    /// An object of the kind that says nothing yet.
+    /// An object of the kind without any fields.
     fn empty(&self, api_version: &str) -> Value;
 }
 
@@ -39,11 +39,12 @@ pub(super) struct Updater<'u> {
     pub(super) versions: &'u dyn Versions,
     pub(super) api_version: &'u str,
     pub(super) typing: Typing<'u>,
-    /// What this way of writing cannot change, and therefore not own either.
+    /// Fields that this endpoint cannot change (such as the status through the main resource), and that a manager does not own
+    /// by it.
     pub(super) ignored: &'u FieldSet,
-    /// Whether that is so in all versions, and not only in that of the change.
+    /// Whether `ignored` holds in all versions, and not only in that of the change.
     pub(super) ignores_in_all: bool,
-    /// What counts as changed although it reads as before.
+    /// Fields that count as changed although their values are equal.
     pub(super) rewritten: &'u FieldSet,
 }
 
@@ -55,7 +56,8 @@ pub(super) struct Merged {
 }
 
 impl Updater<'_> {
-    /// Takes what `new` changes from whoever owned it; answers what was taken beside the managers that are left.
+    /// Removes the fields that `new` changes from the sets of their managers. Returns the managers that are left, and the fields
+    /// that were removed.
     pub(super) fn update(&self, live: &Value, new: &Value, managers: Managers) -> (Managers, FieldSet) {
         let managers = self.reconciled(managers);
         let mut losses = self.losses(live, new, &managers, None);
@@ -63,15 +65,15 @@ impl Updater<'_> {
         (managers, losses.changes.remove(self.api_version).unwrap_or_default().changed)
     }
 
-    /// What whoever applies `config` owns by it.
+    /// The fields that a manager owns by applying `config`.
     pub(super) fn configured(&self, config: &Value) -> FieldSet {
         self.typing.owned(config).recursive_difference(self.ignored)
     }
 
-    /// Merges `config` into `live` for `applier`, who owns `set` by it.
+    /// Server-side apply: merges `config` into `live` for `applier`, who owns `set` by it.
     ///
     /// # Errors
-    /// The conflicts, unless `force` settles them.
+    /// The conflicts with other managers, unless `force` is set.
     pub(super) fn apply(
         &self,
         live: &Value,
@@ -99,7 +101,7 @@ impl Updater<'_> {
             }
         }
         let managers = losses.taken_from(managers);
-        // The order of items is nobody's, but a change all the same.
+        // No manager owns the order of items, but another order is a change.
         let changed = !same(live, &new);
         Ok(Merged { object: changed.then_some(new), managers })
     }
@@ -116,10 +118,10 @@ impl Updater<'_> {
             .collect()
     }
 
-    /// What the change takes from each manager but `except`.
+    /// The fields that each manager except `except` loses by the change.
     fn losses(&self, live: &Value, new: &Value, managers: &Managers, except: Option<&Manager>) -> Losses {
         let own = self.change(self.api_version, self.typing.compare(live, new));
-        // Once for each version, however many managers there are.
+        // Compared once for each version, however many managers there are.
         let mut changes = BTreeMap::from([(self.api_version.to_owned(), own)]);
         let mut disputed = BTreeMap::new();
         for (manager, owned) in managers.iter().filter(|(manager, _)| Some(*manager) != except) {
@@ -148,14 +150,14 @@ impl Updater<'_> {
         })
     }
 
-    /// `merged` without what the applier owned by its last configuration and nobody owns now.
+    /// `merged` without the fields that the applier owned by its last configuration and no manager owns now.
     fn pruned(&self, merged: Value, managers: &Managers, last: Owned) -> Value {
         let Some(typing) = self.versions.typing(&last.api_version) else { return merged };
         let first = last.api_version.as_str();
         let merged = self.converted(merged, first);
         let dropped = typing.with_passed_fields(last.set);
         let left = self.with_owned((&merged, first), Left::Without(Cow::Borrowed(&dropped)), managers);
-        // What nobody owned before either stays.
+        // Fields that had no owner before stay.
         let kept = typing.with_passed_fields(left.owned(self, &merged, first));
         drop(left);
         let gone = typing.with_passed_fields(typing.owned(&merged)).intersection(&dropped).difference(&kept);
@@ -170,7 +172,7 @@ impl Updater<'_> {
         for owned in managers.values() {
             by_version.entry(&owned.api_version).or_default().push(&owned.set);
         }
-        // The version of the object first: others may need fields that were pruned to be converted to.
+        // The version of the object first: the conversion to others may need fields that were pruned.
         let mut versions: Vec<(&str, Vec<&FieldSet>)> = by_version.into_iter().collect();
         versions.sort_by_key(|(version, _)| *version != first);
         for (version, owned) in versions {
@@ -200,7 +202,7 @@ impl Updater<'_> {
     }
 }
 
-/// What is left of a merged object. As long as that is the object without some of its fields, it is not made.
+/// A merged object after pruning. As long as it is the merged object without some fields, only these are kept, and no copy.
 enum Left<'s> {
     /// In the version of the merged object.
     Without(Cow<'s, FieldSet>),
@@ -208,7 +210,7 @@ enum Left<'s> {
 }
 
 impl Left<'_> {
-    /// What whoever sent it in version `version` would own.
+    /// The fields that a manager would own by sending it in `version`.
     fn owned(&self, updater: &Updater<'_>, merged: &Value, version: &str) -> FieldSet {
         let versions = updater.versions;
         let Some(typing) = versions.typing(version) else { return FieldSet::default() };
@@ -224,20 +226,20 @@ impl Left<'_> {
     }
 }
 
-/// What a change takes from managers.
+/// The fields that managers lose by a change.
 struct Losses {
-    /// The change in each version that one of them wrote in.
+    /// The change as seen in each version that managers wrote in.
     changes: BTreeMap<String, Change>,
-    /// What each manager owns that gets another value.
+    /// By manager, the owned fields whose values change.
     disputed: BTreeMap<Manager, FieldSet>,
 }
 
 /// A change in one version of an object.
 #[derive(Default)]
 struct Change {
-    /// Fields that get another value, or come.
+    /// Fields that are changed or added.
     changed: FieldSet,
-    /// Fields that are gone, owned or not.
+    /// Fields that are removed, owned or not.
     removed: FieldSet,
 }
 
@@ -252,7 +254,7 @@ impl Losses {
         self.disputed.values().any(|set| !set.is_empty())
     }
 
-    /// The managers without their losses; who is left with nothing goes.
+    /// The managers without their losses. Managers that own nothing any more are dropped.
     fn taken_from(&mut self, managers: Managers) -> Managers {
         let mut left = Managers::new();
         for (manager, owned) in managers {

@@ -15,31 +15,31 @@ use serde_json::{Map, Value};
 
 use super::Revision;
 
-/// Values that are kept beside their texts, in bytes of memory: those of some forty pods, so that whoever changes an object
-/// that it has just read, and everybody who watches it, finds them made.
+/// Size of the cache of parsed objects, in bytes of memory: some forty pods. A client that updates an object that it has just
+/// read, and its watchers, find it parsed.
 const RECENT: usize = 4 << 20;
 
-/// Half of what many objects have to tell, and nothing that walks ask for.
+/// Half of many an object's metadata, and never needed when many objects are walked.
 const MANAGED: &str = "managedFields";
 
-/// The JSON text of an object, and its values while they are in use.
+/// An object: its JSON text, and its parsed form while that is in use.
 ///
 /// [`Store`](super::Store) has an example.
 pub struct Packed {
     text: Box<[u8]>,
-    /// What [`estimate`] says of the values.
+    /// The size of the parsed form, by [`estimate`].
     weight: usize,
     values: Mutex<Values>,
 }
 
-/// Whether the values of an object are in memory.
+/// Whether the parsed form of an object is in memory.
 #[derive(Clone, Debug, Default)]
 enum Values {
     #[default]
     Gone,
-    /// Until others are more recent.
+    /// In the cache, until more recent ones displace it.
     Recent(Arc<Value>),
-    /// As long as it is the newest version of the object.
+    /// Pinned: in memory as long as it is the newest version of the object.
     Pinned(Arc<Value>),
 }
 
@@ -55,13 +55,13 @@ impl Values {
 /// The text of an object that has no revision yet.
 pub(super) struct Draft {
     text: Vec<u8>,
-    /// Where the text has the value of `metadata.resourceVersion`.
+    /// Position of the value of `metadata.resourceVersion` in the text.
     version: Option<Range<usize>>,
     weight: usize,
 }
 
 impl Draft {
-    /// Of `object`, which gets a member for its revision here.
+    /// Serializes `object`, and adds a member for its revision to it.
     pub(super) fn of(object: &mut Value) -> Self {
         set_resource_version(object, 0);
         let mut draft = Self { text: Vec::new(), version: None, weight: estimate(object) };
@@ -72,7 +72,7 @@ impl Draft {
         draft
     }
 
-    /// The object at `revision`, with its values.
+    /// The object at `revision`, packed and parsed.
     pub(super) fn at(self, revision: Revision, mut object: Value) -> (Arc<Packed>, Arc<Value>) {
         set_resource_version(&mut object, revision);
         let values = Arc::new(object);
@@ -149,12 +149,12 @@ impl Packed {
         self.weight
     }
 
-    /// What the object takes in the store.
+    /// The bytes that the object takes in the store.
     pub(super) fn held(&self) -> usize {
         self.text.len().saturating_add(size_of::<Self>())
     }
 
-    /// The values, made anew unless they are in use.
+    /// The parsed object; it is parsed now unless that is in memory.
     #[must_use]
     pub fn values(&self) -> Arc<Value> {
         let kept = self.kept().get();
@@ -170,7 +170,7 @@ impl Packed {
         values
     }
 
-    /// Keeps the values no longer than others.
+    /// Ends what [`Self::pinned`] began: the parsed form is cached like any other.
     pub(super) fn unpin(&self) {
         let mut kept = self.kept();
         if let Values::Pinned(_) = *kept {
@@ -185,7 +185,7 @@ impl Packed {
         })
     }
 
-    /// The object as far as most walks look at it: `apiVersion` and `metadata` without `managedFields`.
+    /// The part of the object that most walks over many objects need: `apiVersion` and `metadata` without `managedFields`.
     #[must_use]
     pub(crate) fn head(&self) -> Value {
         #[derive(Deserialize)]
@@ -224,7 +224,7 @@ impl std::fmt::Debug for Packed {
     }
 }
 
-/// The objects whose values are kept, the oldest first.
+/// The cache of parsed objects, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Recent(Mutex<Entries>);
 
@@ -234,7 +234,7 @@ struct Entries {
     bytes: usize,
 }
 
-/// What is kept here may be shared with another store, which does not know that it is to let it go.
+/// Objects may be shared with another store, which would keep their parsed forms for ever.
 impl Drop for Entries {
     fn drop(&mut self) {
         for (packed, _) in self.order.drain(..) {
@@ -247,7 +247,7 @@ impl Drop for Entries {
 }
 
 impl Recent {
-    /// The values of `packed`, kept from now on.
+    /// The parsed form of `packed`, cached from now on.
     pub(super) fn values(&self, packed: &Arc<Packed>) -> Arc<Value> {
         let kept = packed.kept().get();
         kept.unwrap_or_else(|| {
@@ -257,7 +257,7 @@ impl Recent {
         })
     }
 
-    /// Keeps `values` with `packed`, and so long none that were kept before and take too much room.
+    /// Caches `values` with `packed`, and removes the oldest entries that exceed the size of the cache.
     pub(super) fn keep(&self, packed: &Arc<Packed>, values: &Arc<Value>) {
         let bytes = weight::of(values);
         if bytes > RECENT {
@@ -284,7 +284,7 @@ impl Recent {
             }
         }
         drop(entries);
-        // To take values apart lasts, and others are not to wait for it.
+        // Dropping large values takes time: not under the lock.
         drop(forgotten);
     }
 }

@@ -45,6 +45,10 @@ pub(super) fn of(group: &str, kind: &str) -> Option<&'static Shape> {
     })
 }
 
+const NAMED_EXPRESSIONS: Shape = List(&Struct(&[("name", Any), ("expression", Any)]));
+
+const TYPE: Shape = Struct(&[("apiVersion", Any), ("kind", Any)]);
+
 static POLICY: Shape = Struct(&[
     ("apiVersion", Any),
     ("kind", Any),
@@ -53,10 +57,10 @@ static POLICY: Shape = Struct(&[
         "spec",
         Struct(&[
             ("failurePolicy", Any),
-            ("paramKind", Struct(&[("apiVersion", Any), ("kind", Any)])),
+            ("paramKind", TYPE),
             ("matchConstraints", MATCH_RESOURCES),
-            ("matchConditions", List(&Struct(&[("name", Any), ("expression", Any)]))),
-            ("variables", List(&Struct(&[("name", Any), ("expression", Any)]))),
+            ("matchConditions", NAMED_EXPRESSIONS),
+            ("variables", NAMED_EXPRESSIONS),
             (
                 "validations",
                 List(&Struct(&[
@@ -107,10 +111,10 @@ static MUTATING_POLICY: Shape = Struct(&[
         Struct(&[
             ("failurePolicy", Any),
             ("reinvocationPolicy", Any),
-            ("paramKind", Struct(&[("apiVersion", Any), ("kind", Any)])),
+            ("paramKind", TYPE),
             ("matchConstraints", MATCH_RESOURCES),
-            ("matchConditions", List(&Struct(&[("name", Any), ("expression", Any)]))),
-            ("variables", List(&Struct(&[("name", Any), ("expression", Any)]))),
+            ("matchConditions", NAMED_EXPRESSIONS),
+            ("variables", NAMED_EXPRESSIONS),
             (
                 "mutations",
                 List(&Struct(&[
@@ -166,7 +170,7 @@ const WEBHOOK: &[(&str, Shape)] = &[
     ("sideEffects", Any),
     ("timeoutSeconds", Any),
     ("admissionReviewVersions", Any),
-    ("matchConditions", List(&Struct(&[("name", Any), ("expression", Any)]))),
+    ("matchConditions", NAMED_EXPRESSIONS),
 ];
 
 const CLIENT_CONFIG: Shape = Struct(&[

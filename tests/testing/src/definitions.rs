@@ -27,21 +27,24 @@ pub fn definition(name: &str, kind: &str, scope: &str, schema: &Value) -> Value 
     })
 }
 
-/// The definition `shops.example.com` of one version, whose schema has these properties: lines of YAML, which are indented here.
+/// The text of a definition as [`definition`] makes it, whose schema has these properties: lines of YAML, which are indented here.
 ///
 /// ```
-/// let text = testing::shops("spec: {type: object}");
+/// let text = testing::definition_text("things.example.com", "Thing", "Cluster", "spec: {type: object}");
 /// assert!(text.ends_with("\n          spec: {type: object}\n"));
 /// ```
 #[must_use]
-pub fn shops(properties: &str) -> String {
-    let mut text = "apiVersion: apiextensions.k8s.io/v1
+pub fn definition_text(name: &str, kind: &str, scope: &str, properties: &str) -> String {
+    let (plural, group) = name.split_once('.').unwrap_or((name, ""));
+    let singular = kind.to_lowercase();
+    let mut text = format!(
+        "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: shops.example.com}
+metadata: {{name: {name}}}
 spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: shops, singular: shop, listKind: ShopList, kind: Shop}
+  group: {group}
+  scope: {scope}
+  names: {{plural: {plural}, singular: {singular}, listKind: {kind}List, kind: {kind}}}
   versions:
   - name: v1
     served: true
@@ -51,10 +54,21 @@ spec:
         type: object
         properties:
 "
-    .to_owned();
+    );
     for line in properties.lines() {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "          {line}");
     }
     text
+}
+
+/// The definition `shops.example.com`, as [`definition_text`] writes it.
+///
+/// ```
+/// let text = testing::shops("spec: {type: object}");
+/// assert!(text.contains("kind: Shop}\n") && text.ends_with("\n          spec: {type: object}\n"));
+/// ```
+#[must_use]
+pub fn shops(properties: &str) -> String {
+    definition_text("shops.example.com", "Shop", "Namespaced", properties)
 }

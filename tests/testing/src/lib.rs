@@ -7,7 +7,7 @@ mod ports;
 mod recorded;
 mod skipped;
 
-pub use definitions::{definition, shops};
+pub use definitions::{definition, definition_text, shops};
 pub use ports::free_port;
 pub use recorded::{Corpus, FOREIGN, corpora, corpus, recorded_text};
 pub use skipped::{Need, skip};

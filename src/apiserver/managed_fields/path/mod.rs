@@ -2,6 +2,7 @@
 
 mod codec;
 mod element;
+mod operations;
 mod parts;
 mod set;
 

@@ -1,4 +1,4 @@
-//! Builds path sets from their leaves, in any order. Adding path by path would walk a long name as often as there are
+//! Builds path sets from their leaves, in any order, and from other sets. Adding path by path would walk a long name as often as there are
 //! paths through it.
 
 use super::element::Element;
@@ -92,5 +92,17 @@ impl Parts {
             joined.push((element, node));
         }
         self.nodes = joined;
+    }
+}
+
+impl FieldSet {
+    /// The union of the sets.
+    #[must_use]
+    pub fn of_all(sets: impl IntoIterator<Item = Self>) -> Self {
+        let mut parts = Parts::default();
+        for set in sets {
+            parts.absorb(set);
+        }
+        parts.into_set()
     }
 }

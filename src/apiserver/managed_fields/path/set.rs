@@ -1,13 +1,12 @@
-//! Sets of paths (which fields a manager owns), and set operations on them.
+//! Sets of paths (which fields a manager owns), and what is asked of them.
 //!
 //! A set is a tree; a node says whether its path belongs to the set, and what lies below it. Membership of a parent
 //! says nothing about its children, and the other way round.
 //!
 //! An object of many small fields has sets that are as large as itself. So a node takes only as much memory as it
-//! needs, and operations consume their sets and move what is in them.
+//! needs.
 
 use super::element::{Element, Path};
-use super::parts::Parts;
 use crate::interrupt;
 
 /// A set of paths. The empty path, the object itself, is never a member.
@@ -37,23 +36,9 @@ impl FieldSet {
         self.nodes.is_empty()
     }
 
-    fn node(&self, element: &Element) -> Option<&Node> {
+    pub(super) fn node(&self, element: &Element) -> Option<&Node> {
         let at = self.nodes.binary_search_by(|(known, _)| known.cmp(element)).ok()?;
         self.nodes.get(at).map(|(_, node)| node)
-    }
-
-    /// Adds one path. Many are put together as [`Parts`].
-    pub fn insert(&mut self, path: &[Element]) {
-        if !path.is_empty() {
-            *self = std::mem::take(self).union(Self::of_path(path));
-        }
-    }
-
-    /// The set of this path alone.
-    fn of_path(path: &[Element]) -> Self {
-        let Some((first, rest)) = path.split_first() else { return Self::default() };
-        let node = Node { member: rest.is_empty(), below: Self::of_path(rest) };
-        Self { nodes: vec![(first.clone(), node)] }
     }
 
     #[must_use]
@@ -152,77 +137,5 @@ impl FieldSet {
             below.collect((prefix, length + element.len()), left, found);
             prefix.pop();
         }
-    }
-
-    /// The union of the sets.
-    #[must_use]
-    pub fn of_all(sets: impl IntoIterator<Item = Self>) -> Self {
-        let mut parts = Parts::default();
-        for set in sets {
-            parts.absorb(set);
-        }
-        parts.into_set()
-    }
-
-    /// The union of both sets.
-    #[must_use]
-    pub fn union(self, other: Self) -> Self {
-        if self.is_empty() {
-            return other;
-        }
-        Self::of_all([self, other])
-    }
-
-    /// The intersection of both sets.
-    #[must_use]
-    pub fn intersection(&self, other: &Self) -> Self {
-        let mut common = Parts::default();
-        for (element, node) in &self.nodes {
-            interrupt::checkpoint();
-            if let Some(counterpart) = other.node(element) {
-                let member = node.member && counterpart.member;
-                common.join_with(element, member, node.below.intersection(&counterpart.below));
-            }
-        }
-        common.into_set()
-    }
-
-    /// The members of this set that are not in the other. A parent in the other set does not remove its children.
-    #[must_use]
-    pub fn difference(self, other: &Self) -> Self {
-        self.without(other, |_, below, counterpart| below.difference(counterpart))
-    }
-
-    /// The members of this set that are neither in the other nor below a member of it.
-    #[must_use]
-    pub fn recursive_difference(self, other: &Self) -> Self {
-        self.without(
-            other,
-            |covered, below, counterpart| {
-                if covered { Self::default() } else { below.recursive_difference(counterpart) }
-            },
-        )
-    }
-
-    fn without(mut self, other: &Self, below: impl Fn(bool, Self, &Self) -> Self) -> Self {
-        if other.is_empty() {
-            return self;
-        }
-        self.nodes.retain_mut(|(element, node)| {
-            interrupt::checkpoint();
-            if let Some(counterpart) = other.node(element) {
-                node.member &= !counterpart.member;
-                let rest = std::mem::take(&mut node.below);
-                node.below = below(counterpart.member, rest, &counterpart.below);
-            }
-            node.is_kept()
-        });
-        self
-    }
-}
-
-impl<P: AsRef<[Element]>> FromIterator<P> for FieldSet {
-    fn from_iter<I: IntoIterator<Item = P>>(paths: I) -> Self {
-        Self::of_all(paths.into_iter().map(|path| Self::of_path(path.as_ref())))
     }
 }

@@ -18,7 +18,7 @@ use crate::crd::field_path::{self, Subscripts};
 use crate::read::path::Path;
 use crate::schema::{Schema, SchemaType, Unsupported};
 
-/// What all versions have alike; the API server moves it to the top of the definition.
+/// The parts that are equal in all versions. The API server's internal form holds them once, at the top of the spec.
 fn hoisted(versions: &[Version]) -> Hoisted {
     let all = |same: &dyn Fn(&Version, &Version) -> bool| {
         versions.split_first().is_some_and(|(first, rest)| rest.iter().all(|version| same(first, version)))
@@ -31,7 +31,7 @@ fn hoisted(versions: &[Version]) -> Hoisted {
     }
 }
 
-/// What the checks of one definition have in common.
+/// The state that the checks of one definition share.
 pub(super) struct Checked<'d> {
     manifest: &'d Value,
     pub(super) definition: &'d Definition,
@@ -39,7 +39,7 @@ pub(super) struct Checked<'d> {
     replaced: Option<&'d Definition>,
     stored: node::StoredExpressions,
     shared: Hoisted,
-    /// Those of schemas, and of the rules so far.
+    /// The patterns of schemas, and of the rules so far.
     patterns: RefCell<PatternSum>,
 }
 
@@ -68,7 +68,7 @@ impl<'d> Checked<'d> {
         self.replaced.and_then(|replaced| replaced.version(&version.name))
     }
 
-    /// Each version on its own, and all as a list.
+    /// Validates each version, and the list of versions as a whole.
     pub(super) fn each(&self, spec: &Path<'_>, errors: &mut FieldErrors) {
         let versions_at = spec.child("versions");
         for (i, version) in self.definition.versions.iter().enumerate() {
@@ -137,7 +137,7 @@ impl<'d> Checked<'d> {
         }
     }
 
-    /// What the internal form holds at its top: what all versions share.
+    /// Validates the parts that all versions share, where the internal form holds them.
     pub(super) fn shared(&self, spec: &Path<'_>, errors: &mut FieldErrors) {
         let versions = &self.definition.versions;
         let Some(first) = versions.first() else { return };
@@ -158,7 +158,7 @@ impl<'d> Checked<'d> {
         }
     }
 
-    /// The schema of one version, or of all.
+    /// Validates the schema of one version, or the shared one.
     fn schema(
         &self,
         schema: &Schema,
@@ -197,7 +197,7 @@ impl<'d> Checked<'d> {
         let found = node::Node::root(schema, path, scope).validate(&mut cx);
         errors.extend(found.schema);
         errors.extend(found.rules);
-        // A schema that cannot even be read as structural and has no other mistake is told so.
+        // Reported only where the schema has no other mistake: it cannot be read as a structural schema.
         if self.demands.structural && !readable && errors.count() == before {
             let detail = "OpenAPIV3Schema 'schema' is not supported";
             errors.push(FieldError::invalid(path, "", detail));
@@ -221,7 +221,7 @@ impl<'d> Checked<'d> {
             return;
         };
         let count = selectable_paths(&version.selectable_fields, schema, path, errors);
-        // More than are allowed stay as they are.
+        // A stored version that has more than are allowed may keep them.
         let as_stored = self
             .stored_version(version)
             .is_some_and(|stored| stored.selectable_fields == version.selectable_fields);
@@ -359,7 +359,7 @@ const MAX_SELECTABLE: i64 = 8;
 const SCHEMA_PER_VERSION: &str = "may only be set when `version.schema.openAPIV3Schema` is not included";
 const SCHEMA_AT_TOP: &str = "may only be set when validations.schema is included";
 
-/// How many different fields the paths lead to.
+/// The number of different fields that the paths select.
 fn selectable_paths(
     json_paths: &[String],
     schema: &Schema,

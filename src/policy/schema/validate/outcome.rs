@@ -2,7 +2,7 @@
 //! checks that passed.
 
 use admit_apimachinery::field_error::{BadValue, FieldError, FieldErrorKind};
-use admit_apimachinery::findings::Room;
+use admit_apimachinery::findings::{Finding as _, Room};
 use admit_apimachinery::go;
 use serde_json::Value;
 

@@ -10,15 +10,7 @@ use admit_apimachinery::quantity::Quantity;
 use super::all_containers;
 use crate::kinds::field::Field;
 use crate::kinds::shared::network;
-
-/// Labels of nodes that have new names: since when, and which.
-const OLD_LABELS: [(&str, &str, &str); 5] = [
-    ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
-    ("beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"),
-    ("failure-domain.beta.kubernetes.io/region", "v1.17", "topology.kubernetes.io/region"),
-    ("failure-domain.beta.kubernetes.io/zone", "v1.17", "topology.kubernetes.io/zone"),
-    ("beta.kubernetes.io/instance-type", "v1.17", "node.kubernetes.io/instance-type"),
-];
+use crate::kinds::shared::node_selector::{node_term_warnings, old_label};
 
 const OLD_ANNOTATIONS: [(&str, &str); 3] = [
     (
@@ -74,11 +66,6 @@ pub(crate) fn of(owner: &Field<'_>, is_pod: bool) -> Vec<String> {
     warnings
 }
 
-fn old_label(key: &str) -> Option<String> {
-    let (_, since, new) = OLD_LABELS.iter().find(|(old, ..)| *old == key)?;
-    Some(format!("deprecated since {since}; use {} instead", go::quote(new)))
-}
-
 fn nodes(spec: &Field<'_>, warnings: &mut Vec<String>) {
     for (key, label) in spec.get("nodeSelector").entries() {
         warnings.extend(old_label(key).map(|why| format!("{label}: {why}")));
@@ -87,10 +74,8 @@ fn nodes(spec: &Field<'_>, warnings: &mut Vec<String>) {
     let required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution").get("nodeSelectorTerms");
     let preferred = affinity.get("preferredDuringSchedulingIgnoredDuringExecution");
     let terms = required.items().chain(preferred.items().map(|term| term.get("preference")));
-    for key in
-        terms.flat_map(|term| term.get("matchExpressions").items()).map(|expression| expression.get("key"))
-    {
-        warnings.extend(old_label(key.text()).map(|why| format!("{key}: {} is {why}", key.text())));
+    for term in terms {
+        node_term_warnings(&term, warnings);
     }
     for constraint in spec.get("topologySpreadConstraints").items() {
         let (key, selector) = (constraint.get("topologyKey"), constraint.get("labelSelector"));
