@@ -9,6 +9,7 @@ mod api_services;
 mod apply;
 mod authorize;
 mod autoscalers;
+mod bootstrap_flows;
 mod bootstrap_policy;
 mod bootstrap_priorities;
 mod builtin_kinds;
