@@ -15,7 +15,7 @@ mod webhook;
 pub(crate) use from_files::{MARK, file_of};
 pub(crate) use plugins::resource_quota as quota;
 pub use plugins::{AdmissionConfiguration, AdmissionPlugins, PluginError, SettingsError};
-pub(crate) use plugins::SERVICE_ACCOUNTS;
+pub(crate) use plugins::{Offline, SERVICE_ACCOUNTS};
 pub(crate) use policy_keys::{BINDINGS, MUTATING_BINDING_KEY, MUTATING_POLICY_KEY, POLICIES};
 pub(crate) use review::Review;
 

@@ -46,6 +46,8 @@ pub enum PluginError {
     Unknown { option: &'static str, name: String },
     /// Names that are to be both on and off.
     Overlapped(Vec<String>),
+    /// A plugin that does not run over given objects.
+    NeedsCluster(String),
     /// A plugin that cannot be set to what its section says, or has to have one.
     Settings { plugin: &'static str, error: SettingsError },
 }
@@ -173,6 +175,13 @@ impl fmt::Display for PluginError {
                     f,
                     "admission-control-config-file: plugin {} cannot be set up: {error}",
                     go::quote(plugin)
+                );
+            }
+            Self::NeedsCluster(name) => {
+                return write!(
+                    f,
+                    "plugin {} cannot be turned on or off here: it is of use in a server alone",
+                    go::quote(name)
                 );
             }
         }
