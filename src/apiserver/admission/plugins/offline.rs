@@ -120,7 +120,7 @@ impl Offline {
         assumed: &mut Vec<String>,
     ) -> Result<Option<Value>, Refusal> {
         let mut request = Request::new(cluster, review, &self.live);
-        for plugin in self.chain() {
+        for plugin in Self::chain() {
             if let Some(mutate) = plugin.mutate
                 && self.acts(plugin.name, &request, assumed)
             {
@@ -141,7 +141,7 @@ impl Offline {
         assumed: &mut Vec<String>,
     ) -> Result<(), Refusal> {
         let request = Request::new(cluster, review, &self.live);
-        for plugin in self.chain() {
+        for plugin in Self::chain() {
             if let Some(validate) = plugin.validate
                 && self.acts(plugin.name, &request, assumed)
             {
@@ -151,7 +151,7 @@ impl Offline {
         Ok(())
     }
 
-    fn chain(&self) -> impl Iterator<Item = &'static super::Plugin> {
+    fn chain() -> impl Iterator<Item = &'static super::Plugin> {
         CHAIN.iter().filter_map(|link| match link {
             Link::Now(plugin) => Some(plugin),
             Link::Mutating(_) | Link::Validating(_) => None,

@@ -47,22 +47,24 @@ impl<'h> Given<'h> {
     }
 
     /// The objects of a resource in a namespace, of cluster scope where that is empty; of one name alone where it is given.
-    pub(super) fn found(&self, storage_key: &str, namespace: &str, name: Option<&str>) -> Vec<Value> {
+    pub(super) fn found(&self, storage_key: &str, namespace: &str, name: Option<&str>) -> Vec<Arc<Value>> {
         let rows = TABLE.rows().iter().filter(|row| row.builtin && row.storage_key == storage_key);
         let of_row = |info: &Arc<ResourceInfo>| {
             let kind = GroupVersionKind::new(&*info.group, &*info.version, &*info.kind);
             let there = match name {
-                // A namespace may be known by its name alone.
+                // A namespace may be known by its name alone, and is asked for again and again: it has no defaults that matter.
                 Some(name) if storage_key == "namespaces" => {
-                    self.host.namespace(name).map(|there| there.into_iter().collect())
+                    return self.host.namespace(name).ok().flatten().into_iter().collect();
                 }
                 Some(name) => self.host.params_named(&kind, namespace, name),
                 None => self.host.params(&kind, namespace),
             };
+            let there = there.unwrap_or_default();
+            if there.is_empty() {
+                return there;
+            }
             let call = call_about(info, namespace.to_owned(), None, Identity::admin());
-            let there: Vec<Value> =
-                there.unwrap_or_default().iter().map(|object| read_back(&call, object)).collect();
-            there
+            there.iter().map(|object| Arc::new(read_back(&call, object))).collect()
         };
         let is_absent = |object: &Value| {
             self.absent.as_ref().is_some_and(|absent| {
@@ -82,8 +84,8 @@ impl Objects for Given<'_> {
     fn latest_object(&self, key: &Key) -> Option<Stored> {
         let found = self.found(&key.resource, &key.namespace, Some(&key.name)).pop();
         let is_class = &*key.resource == "priorityclasses";
-        let found = found.or_else(|| bootstrap_priorities::named(&key.name).filter(|_| is_class));
-        found.map(|object| Stored { revision: 0, object: Arc::new(object) })
+        let known = || bootstrap_priorities::named(&key.name).filter(|_| is_class).map(Arc::new);
+        found.or_else(known).map(|object| Stored { revision: 0, object })
     }
 
     fn each_object(
@@ -93,7 +95,7 @@ impl Objects for Given<'_> {
         each: &mut dyn FnMut(&Kept),
     ) -> Result<(), StoreError> {
         let found = self.found(storage_key, namespace.unwrap_or_default(), None);
-        found.into_iter().map(Kept::alone).for_each(|kept| each(&kept));
+        found.into_iter().map(Arc::unwrap_or_clone).map(Kept::alone).for_each(|kept| each(&kept));
         Ok(())
     }
 

@@ -8,9 +8,10 @@
 mod books;
 mod given;
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use admit_policy::{GroupVersionKind, Host, Operation, Plugged, Plugins, Request, Status, UserInfo};
+use admit_policy::{GroupVersionKind, Host, Object, Operation, Plugged, Plugins, Request, Status, UserInfo};
 use serde_json::{Value, json};
 
 use self::books::Books;
@@ -144,11 +145,12 @@ impl Plugins for OfflinePlugins {
     fn charge(&self, request: &Request<'_>, host: &dyn Host) -> Option<Status> {
         let Asked { call, object, old } = Asked::of(request)?;
         let object = object.filter(|_| self.offline.charges() && is_counted(&call))?;
+        let object = &*object;
         if old.is_some() && !is_charged_again(&call) {
             return None;
         }
         let of = Counted { group: &call.info.group, plural: &call.info.plural };
-        let written = Written { of, object: &object, old: old.as_ref(), now: call.clock.now() };
+        let written = Written { of, object, old: old.as_deref(), now: call.clock.now() };
         let mut alone;
         let mut shared =
             self.books.as_ref().map(|books| books.lock().unwrap_or_else(PoisonError::into_inner));
@@ -160,31 +162,31 @@ impl Plugins for OfflinePlugins {
             }
         };
         if let Some(uncovered) = self.offline.uncovered(|| books.of(&call.namespace), written) {
-            return Some(uncovered_refusal(&call, &object, uncovered).into_status());
+            return Some(uncovered_refusal(&call, object, uncovered).into_status());
         }
         let excess = books.charge(&call.namespace, written).err()?;
-        Some(Refusal::forbidden(&call.info, object::name(&object), excess.text()).into_status())
+        Some(Refusal::forbidden(&call.info, object::name(object), excess.text()).into_status())
     }
 }
 
 /// A request, as a server takes it.
-struct Asked {
+struct Asked<'r> {
     call: Call,
-    object: Option<Value>,
-    old: Option<Value>,
+    object: Option<Cow<'r, Value>>,
+    old: Option<Cow<'r, Value>>,
 }
 
-impl Asked {
+impl<'r> Asked<'r> {
     /// None of resources that are not built in, and of connections.
-    fn of(request: &Request<'_>) -> Option<Self> {
+    fn of(request: &'r Request<'_>) -> Option<Self> {
         let resource = &request.resource;
         let info = TABLE.find(&resource.group, &resource.version, &resource.resource)?;
         let subresource = match request.subresource.as_str() {
             "" => None,
             named => Some(Subresource::named(named)?),
         };
-        let whole = |object: &admit_policy::Object<'_>| object.value().into_owned();
-        let (object, old) = (request.object.as_ref().map(whole), request.old_object.as_ref().map(whole));
+        let object = request.object.as_ref().map(Object::value);
+        let old = request.old_object.as_ref().map(Object::value);
         let is_whole = match request.operation {
             Operation::Create | Operation::Update => object.is_some(),
             Operation::Delete => old.is_some(),
@@ -200,12 +202,13 @@ impl Asked {
     }
 
     fn review(&self) -> Review<'_> {
-        let name = object::name(self.object.as_ref().or(self.old.as_ref()).unwrap_or(&Value::Null));
-        match (&self.object, &self.old) {
+        let (object, old) = (self.object.as_deref(), self.old.as_deref());
+        let name = object::name(object.or(old).unwrap_or(&Value::Null));
+        match (object, old) {
             (Some(object), Some(old)) => Review::update(&self.call, name, (object, old), false, json!({})),
             (Some(object), None) => Review::create(&self.call, name, object, false, json!({})),
             (None, old) => {
-                let old = old.as_ref().unwrap_or(&Value::Null);
+                let old = old.unwrap_or(&Value::Null);
                 Review::delete(&self.call, name, old, &DeleteOptions::default())
             }
         }
