@@ -99,7 +99,7 @@ pub use http::serve::serve as serve_router;
 pub use http::tls::Tls;
 pub use identity::Identity;
 pub use logs::{LogError, LogOptions, LogStream, PodLogs};
-pub use registry::{BuiltinKinds, FromFile, ServiceNetwork, ServiceRange, ServiceRangeError};
+pub use registry::{BuiltinKinds, FromFile, OfflinePlugins, ServiceNetwork, ServiceRange, ServiceRangeError};
 pub use server::{Server, ServerBuilder};
 pub use status::Refusal;
 

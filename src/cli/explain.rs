@@ -72,7 +72,9 @@ impl ExplainArgs {
 
     fn case(&self, suite: &Path) -> Result<Explained, Fault> {
         let recording = Recording::new(Keep::TRACES);
-        let report = suite::one(suite, self.crds.as_deref(), self.case.as_deref(), &recording)?;
+        let plugins = self.input.plugins.chosen()?;
+        let crds = self.crds.as_deref();
+        let report = suite::one((suite, self.case.as_deref()), crds, plugins, &recording)?;
         let file = suite.display().to_string();
         Ok(Explained {
             file,

@@ -34,6 +34,7 @@ pub mod lsp;
 mod must_gather;
 mod mutate;
 mod observability_flags;
+mod offline_plugins;
 mod paths;
 mod play;
 mod process;

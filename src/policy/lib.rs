@@ -102,6 +102,7 @@ pub use self::request::review::{Arena, NoReview, Review};
 pub use self::set::builtins::{Builtins, Prepared, StrategicError};
 pub use self::set::catalogue::{Catalogue, Connection, FieldShape, FieldType, Presence, ServedKind, Shape};
 pub use self::set::known::KnownKinds;
+pub use self::set::plugins::{Plugged, Plugins};
 pub use self::vap::{
     Binding, ConditionsError, ExpressionError, FailurePolicy, MatchConditions, Missed, Mutated,
     MutatingPolicy, NotFoundAction, OutOfBudget, ParamRef, ParamSelector, Policy, PolicyPart, PolicyScope,

@@ -149,11 +149,79 @@ fn a_plugin_is_set_to_what_its_section_says() {
     let error = told(plugin, &tolerations).unwrap_err();
     assert!(error.starts_with(&begins(plugin)), "{error}");
     assert!(error.contains("podtolerationrestriction.default[0].operator: Invalid value: "), "{error}");
-    let plugin = "ResourceQuota";
+    let plugin = "ValidatingAdmissionWebhook";
     let error = told(plugin, &json!({})).unwrap_err();
     assert_eq!(
         error,
         format!("{}what it could be set to is not built; leave its section out", begins(plugin))
     );
     assert_eq!(told("EventRateLimit", &json!({})), Ok(()), "a plugin that does not run is set to nothing");
+}
+
+#[tokio::test]
+async fn what_is_limited_needs_a_quota_that_covers_it() {
+    let limited = json!([
+        {"resource": "configmaps", "matchContains": ["configmaps"]},
+        {"resource": "pods", "matchScopes": [{"scopeName": "PriorityClass", "operator": "In",
+            "values": ["system-node-critical", "system-cluster-critical"]}]},
+    ]);
+    let settings = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
+        "plugins": [{"name": "ResourceQuota", "configuration": {
+            "apiVersion": "apiserver.config.k8s.io/v1", "kind": "ResourceQuotaConfiguration",
+            "limitedResources": limited}}]});
+    let settings = configuration(&settings.to_string());
+    let plugins = AdmissionPlugins::configured([""; 0], ["ServiceAccount"], &settings).unwrap();
+    let server = Server::builder().admission_plugins(plugins).build().await.unwrap();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let map = json!({"metadata": {"name": "a"}});
+    let told = post(&server, maps, &map).await;
+    let consumed = "insufficient quota to consume: configmaps,count/configmaps";
+    assert_eq!((told.status, told.message()), (403, &*format!("configmaps \"a\" is forbidden: {consumed}")));
+    let mut critical = pod("a");
+    critical["spec"]["priorityClassName"] = "system-node-critical".into();
+    let told = post(&server, PODS, &critical).await;
+    let scopes = "[{PriorityClass In [system-node-critical system-cluster-critical]}]";
+    let why = format!("insufficient quota to match these scopes: {scopes}");
+    assert_eq!((told.status, told.message()), (500, &*why));
+    assert_eq!(post(&server, PODS, &pod("b")).await.status, 201, "others are of no such scope");
+
+    let quota =
+        json!({"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "5", "count/configmaps": "5"}}});
+    let quotas = "/api/v1/namespaces/default/resourcequotas";
+    assert_eq!(post(&server, quotas, &quota).await.status, 201);
+    let selector = json!({"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]});
+    let quota =
+        json!({"metadata": {"name": "p"}, "spec": {"hard": {"pods": "1"}, "scopeSelector": selector}});
+    assert_eq!(post(&server, quotas, &quota).await.status, 201);
+    server.sweep().await.unwrap();
+    assert_eq!(post(&server, maps, &map).await.status, 201);
+    assert_eq!(post(&server, PODS, &critical).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_server_begins_with_its_flows() {
+    let server = Server::builder().build().await.unwrap();
+    let group = "/apis/flowcontrol.apiserver.k8s.io/v1";
+    let levels = get(&server, &format!("{group}/prioritylevelconfigurations")).await;
+    let schemas = get(&server, &format!("{group}/flowschemas")).await;
+    let count = |list: &Value| list["items"].as_array().map(Vec::len);
+    assert_eq!((count(&levels.body), count(&schemas.body)), (Some(8), Some(11)));
+    for name in ["exempt", "catch-all"] {
+        let schema = get(&server, &format!("{group}/flowschemas/{name}")).await.body;
+        let condition = &schema["status"]["conditions"][0];
+        assert_eq!(
+            (&condition["type"], &condition["status"]),
+            (&json!("Dangling"), &json!("False")),
+            "{schema}"
+        );
+        assert_eq!(schema["spec"]["priorityLevelConfiguration"]["name"], name);
+        // They are valid as they are, and stay what they are.
+        let path = format!("{group}/flowschemas/{name}");
+        let same = merge(&server, &path, &json!({"metadata": {"labels": {"a": "b"}}})).await;
+        assert_eq!(same.status, 200, "{same:?}");
+        let other = merge(&server, &path, &json!({"spec": {"matchingPrecedence": 7}})).await;
+        assert_eq!(other.status, 422, "{other:?}");
+        let level = get(&server, &format!("{group}/prioritylevelconfigurations/{name}")).await;
+        assert_eq!(level.status, 200);
+    }
 }

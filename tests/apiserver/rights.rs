@@ -86,3 +86,20 @@ async fn who_has_very_many_rules_is_answered_all_the_same() {
     assert!(acting.message().contains("User \"ann\" cannot impersonate"), "{}", acting.message());
     assert_eq!(get(&server, "/livez").await.status, 200);
 }
+
+#[tokio::test]
+async fn what_runs_beside_the_server_has_its_roles() {
+    let server = Server::builder().build().await.unwrap();
+    let node = get(&server, &format!("{RBAC}/clusterroles/system:node")).await;
+    assert_eq!(node.body["metadata"]["labels"]["kubernetes.io/bootstrapping"], "rbac-defaults", "{node:?}");
+    assert_eq!(node.body["rules"].as_array().map(Vec::len), Some(25));
+    let bound = get(&server, &format!("{RBAC}/clusterrolebindings/system:node")).await;
+    assert_eq!((bound.status, bound.body.get("subjects")), (200, None), "nodes have another authorizer");
+    // Rights follow from them at once.
+    let manager = as_user(&server, "system:kube-controller-manager", MAPS, None).await;
+    assert_eq!(manager.status, 200, "{manager:?}");
+    let nobody = as_user(&server, "system:nobody", MAPS, None).await;
+    assert_eq!(nobody.status, 403, "{nobody:?}");
+    let reader = format!("{RBAC}/namespaces/kube-system/roles/extension-apiserver-authentication-reader");
+    assert_eq!(get(&server, &reader).await.status, 200);
+}

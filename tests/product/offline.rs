@@ -115,8 +115,8 @@ fn every_transcript_is_run() {
     assert_eq!(
         found,
         [
-            "attack", "check", "eval", "explain", "init", "inputs", "lint", "mutate", "prove", "releases",
-            "replay", "scan", "states", "usage"
+            "attack", "check", "eval", "explain", "init", "inputs", "lint", "mutate", "plugins", "prove",
+            "releases", "replay", "scan", "states", "usage"
         ]
     );
 }
@@ -139,6 +139,11 @@ fn check_manifests() {
 #[test]
 fn explain() {
     check("explain");
+}
+
+#[test]
+fn plugins() {
+    check("plugins");
 }
 
 #[test]

@@ -13,9 +13,9 @@ mod review;
 mod webhook;
 
 pub(crate) use from_files::{MARK, file_of};
-pub(crate) use plugins::SERVICE_ACCOUNTS;
 pub(crate) use plugins::resource_quota as quota;
 pub use plugins::{AdmissionConfiguration, AdmissionPlugins, PluginError, SettingsError};
+pub(crate) use plugins::{Offline, SERVICE_ACCOUNTS};
 pub(crate) use policy_keys::{BINDINGS, MUTATING_BINDING_KEY, MUTATING_POLICY_KEY, POLICIES};
 pub(crate) use review::Review;
 
@@ -96,6 +96,15 @@ impl Admission {
             live: self.plugins.live(),
             policies: self.policies.fork(current),
         }
+    }
+
+    /// What of a write no quota of its namespace covers, although the settings want one.
+    pub(crate) fn uncovered(
+        &self,
+        quotas: impl FnOnce() -> Vec<Arc<Value>>,
+        written: quota::Written<'_>,
+    ) -> Option<quota::Uncovered> {
+        self.live.uncovered(quotas, written)
     }
 
     pub(crate) fn plugins(&self) -> &AdmissionPlugins {

@@ -15,7 +15,8 @@ use crate::object;
 use crate::status::Refusal;
 use crate::warning::Warnings;
 
-static DEFAULTS: &str = include_str!("bootstrap_policy.yaml");
+static DEFAULTS: [&str; 2] =
+    [include_str!("bootstrap_policy.yaml"), include_str!("bootstrap_components.yaml")];
 
 impl Registry {
     /// # Errors
@@ -65,7 +66,12 @@ impl Registry {
 }
 
 fn defaults() -> Vec<Value> {
-    let body = Body { format: Format::Yaml, bytes: DEFAULTS.into() };
+    DEFAULTS.into_iter().flat_map(read).collect()
+}
+
+/// The objects of a list.
+pub(super) fn read(list: &'static str) -> Vec<Value> {
+    let body = Body { format: Format::Yaml, bytes: list.into() };
     match codec::parse(&body).map(|document| document.value) {
         Ok(Value::Array(objects)) => objects,
         _ => Vec::new(),

@@ -36,7 +36,8 @@ use crate::served::ScalePaths;
 use crate::status::Refusal;
 use crate::warning::Warnings;
 
-static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(builtin_rows(), 0));
+pub(super) static TABLE: LazyLock<Arc<ResourceTable>> =
+    LazyLock::new(|| Arc::new(ResourceTable::new(builtin_rows(), 0)));
 
 /// The built-in kinds, as the embedded server knows them.
 #[derive(Clone, Copy, Debug)]
@@ -188,24 +189,8 @@ fn prepared(new: &Value, old: Option<&Value>, subresource: Option<Subresource>) 
     {
         return None;
     }
-    let call = Call {
-        info: Arc::clone(info),
-        custom: None,
-        namespace: object::namespace(new).to_owned(),
-        subresource,
-        identity: Identity::new("admin", []),
-        warnings: Warnings::default(),
-        emptied: Emptied::default(),
-        conversions: Conversions::default(),
-        clock: Clock::default(),
-        admitted: false,
-    };
-    // What is stored was read once: what cannot be read of it is as good as what can.
-    let old = old.map(|old| {
-        let mut old = recheck(info, None, old.clone()).map_or_else(|_| old.clone(), |read| read.object);
-        kinds::default(&call, &mut old);
-        old
-    });
+    let call = call_about(info, object::namespace(new).to_owned(), subresource, Identity::new("admin", []));
+    let old = old.map(|old| read_back(&call, old));
     let mut new = new.clone();
     if info.scope == Scope::Cluster {
         // Requests for cluster-scoped objects name no namespace, and that of the object gives way.
@@ -220,6 +205,35 @@ fn prepared(new: &Value, old: Option<&Value>, subresource: Option<Subresource>) 
             Prepared { object: new, old, strict: Vec::new(), refusal, warnings: Vec::new() }
         }
     })
+}
+
+/// A request by nobody in particular, about such objects.
+pub(super) fn call_about(
+    info: &Arc<ResourceInfo>,
+    namespace: String,
+    subresource: Option<Subresource>,
+    identity: Identity,
+) -> Call {
+    Call {
+        info: Arc::clone(info),
+        custom: None,
+        namespace,
+        subresource,
+        identity,
+        warnings: Warnings::default(),
+        emptied: Emptied::default(),
+        conversions: Conversions::default(),
+        clock: Clock::default(),
+        admitted: false,
+    }
+}
+
+/// An object as a server has it that stored it. What is stored was read once: what cannot be read of it is as good as what can.
+pub(super) fn read_back(call: &Call, object: &Value) -> Value {
+    let mut read =
+        recheck(&call.info, None, object.clone()).map_or_else(|_| object.clone(), |read| read.object);
+    kinds::default(call, &mut read);
+    read
 }
 
 fn type_of(object: &Value) -> (&str, &str, &str) {

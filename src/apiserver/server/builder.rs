@@ -238,6 +238,7 @@ impl ServerBuilder {
         server.inner.registry.open_allotments().await?;
         server.inner.registry.create_priority_classes().await?;
         server.inner.registry.create_default_roles().await?;
+        server.inner.registry.create_flows().await?;
         server.inner.registry.settle_definitions().await;
         server.inner.registry.register_versions().await;
         // History begins here: nobody can have seen anything before.

@@ -59,6 +59,12 @@ impl Kept {
     pub fn stored(&self) -> Stored {
         Stored { revision: self.revision, object: self.object.values() }
     }
+
+    /// An object that lies in no store.
+    pub(crate) fn alone(mut object: Value) -> Self {
+        let (object, _) = packed::Draft::of(&mut object).at(0, object);
+        Self { revision: 0, object }
+    }
 }
 
 /// The precondition of a write: what the writer expects of the object that it replaces.

@@ -1,11 +1,12 @@
 //! The inputs of `check` and `explain` (new objects, old objects, policies), and how the objects are submitted to the
 //! policies.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use admit_apiserver::BuiltinKinds;
+use admit_apimachinery::pointer;
+use admit_apiserver::{BuiltinKinds, OfflinePlugins};
 use admit_policy::apply::{self, Identity, Options, Pair, PairError, Pairing, Rehearsal};
 use admit_policy::manifest::{Document, Position};
 use admit_policy::{GroupVersionKind, LoadOptions, PolicySet};
@@ -16,6 +17,7 @@ use super::asked::AskedArgs;
 use super::git;
 use super::held::{Held, Store};
 use super::live::{self, Live};
+use crate::cli::offline_plugins::OfflinePluginArgs;
 use crate::cli::process::{self, Fault};
 use crate::cli::progress::Progress;
 use crate::cli::{Exit, conversion, load};
@@ -45,6 +47,13 @@ pub(in crate::cli) struct InputArgs {
     /// Let files of --policies have objects of kinds that no policy uses
     #[arg(long)]
     ignore_unknown: bool,
+
+    #[command(flatten)]
+    pub(in crate::cli) plugins: OfflinePluginArgs,
+
+    /// The objects are there: nothing is asked of plugins that let them in.
+    #[arg(skip)]
+    are_there: bool,
 }
 
 /// The inputs, read and parsed.
@@ -105,7 +114,16 @@ impl InputArgs {
         asked: AskedArgs,
         ignore_unknown: bool,
     ) -> Self {
-        Self { filenames, old: Vec::new(), old_git: None, policies, asked, ignore_unknown }
+        Self {
+            filenames,
+            old: Vec::new(),
+            old_git: None,
+            policies,
+            asked,
+            ignore_unknown,
+            plugins: OfflinePluginArgs::default(),
+            are_there: true,
+        }
     }
 
     /// Where definitions and policies may stand, and the old objects.
@@ -153,7 +171,8 @@ impl InputArgs {
             return Err(Fault::usage(format!("there are no manifests in {}", paths.join(", "))));
         }
         let unread = beside.unread.into_iter().chain(beside_old.unread).collect();
-        let inputs = self.inputs(&policies, new, old, Store::new())?;
+        let plugins = if self.are_there { None } else { Some(self.plugins.chosen()?) };
+        let inputs = self.inputs(&policies, (new, old, Store::new()), plugins)?;
         let definitions = inputs.set.documents().crds();
         let is_defined = |(group, kind): &(String, String)| {
             let mut all = definitions.iter().map(|definition| definition.definition());
@@ -188,18 +207,20 @@ impl InputArgs {
         let Live { mut objects, beside, definitions, exceptions, unread } = read(&set)?;
         objects.configuration = definitions;
         unread.iter().for_each(|unread| process::warn(unread));
-        let inputs = self.inputs(&policies, objects, Store::new(), beside)?;
+        let inputs = self.inputs(&policies, (objects, Store::new(), beside), None)?;
         Ok(Inputs { unread, set: inputs.set.excepting(exceptions), ..inputs })
     }
 
     fn inputs(
         &self,
         policies: &[Document],
-        mut new: Store,
-        mut old: Store,
-        mut beside: Store,
+        (mut new, mut old, mut beside): (Store, Store, Store),
+        plugins: Option<OfflinePlugins>,
     ) -> Result<Inputs, Fault> {
-        let set = self.set(policies, &new.configuration)?;
+        let mut set = self.set(policies, &new.configuration)?;
+        if let Some(plugins) = &plugins {
+            set = set.plugging(Arc::new(plugins.clone()));
+        }
         let Paired { replaced, left, mut existing } = self.paired(&mut new, &mut old, &set)?;
         let Store { objects, room, .. } = &mut beside;
         for held in objects.iter() {
@@ -208,10 +229,55 @@ impl InputArgs {
             existing.push(object);
         }
         let (new, old) = (new.objects, old.objects);
+        if let Some(plugins) = plugins {
+            let known =
+                policies.iter().map(|document| &document.value).filter(|it| OfflinePlugins::keeps(it));
+            let known = known.cloned().map(Arc::new);
+            let found = existing.iter().filter(|object| OfflinePlugins::keeps(object)).cloned();
+            set = self.charging(set, &plugins, known.chain(found).collect(), &old);
+        }
         load::tell_ended(&set);
         let (namespace, options) = (self.asked.namespace.clone(), self.asked.options()?);
         let (policies, unread) = (policies.to_vec(), Vec::new());
         Ok(Inputs { left, new, old, replaced, existing, namespace, options, set, unread, policies })
+    }
+
+    /// Has the quotas among what exists charged with one new object after the other.
+    fn charging(
+        &self,
+        set: PolicySet,
+        plugins: &OfflinePlugins,
+        given: Vec<Arc<Value>>,
+        old: &[Held],
+    ) -> PolicySet {
+        // The last of one name counts.
+        let mut quotas: BTreeMap<(String, String), Arc<Value>> = BTreeMap::new();
+        for quota in given {
+            let text = |pointer: &str| pointer::text(&quota, pointer).to_owned();
+            let key = (text("/metadata/namespace"), text("/metadata/name"));
+            quotas.insert(key, quota);
+        }
+        if quotas.is_empty() {
+            return set;
+        }
+        let quotas: Vec<Arc<Value>> = quotas.into_values().collect();
+        let before = old.iter().map(|held| self.placed(held.object(), &set));
+        let charging = plugins.charging(&quotas, before);
+        set.plugging(Arc::new(charging))
+    }
+
+    /// The object with the namespace that it goes to.
+    fn placed(&self, object: Arc<Value>, set: &PolicySet) -> Arc<Value> {
+        let namespace = Identity::of(&object, set.documents(), &self.asked.namespace).map(|of| of.namespace);
+        let Some(namespace) = namespace.ok().filter(|namespace| !namespace.is_empty()) else { return object };
+        let mut object = object;
+        if pointer::text(&object, "/metadata/namespace").is_empty()
+            && let Some(metadata) =
+                Arc::make_mut(&mut object).get_mut("metadata").and_then(Value::as_object_mut)
+        {
+            metadata.insert("namespace".to_owned(), namespace.into());
+        }
+        object
     }
 
     /// What is in force: the policies, and what of `configuration` is.
@@ -233,7 +299,7 @@ impl InputArgs {
             pairing.add_old(position, &object);
             if set.looks_up(&GroupVersionKind::of(&object)) {
                 room_of_old.unpacked(held, &object)?;
-                existing.push(object);
+                existing.push(self.placed(object, set));
             }
         }
         let must_replace = self.asked.must_replace()?;
@@ -254,7 +320,7 @@ impl InputArgs {
             }
             if set.looks_up(&GroupVersionKind::of(&object)) {
                 room.unpacked(held, &object)?;
-                existing.push(object);
+                existing.push(self.placed(object, set));
             }
         }
         let mistakes = if wrong.is_empty() { missing } else { wrong };

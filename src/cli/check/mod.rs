@@ -39,6 +39,12 @@ strictly and get the defaults that a server gives them; of its own checks of the
 names the objects of kinds that nothing is known of, which are taken as written. A schema, rule or policy speaks with \
 kube-apiserver's words.
 
+Of objects of built-in kinds its admission plugins decide, too, by what is among the manifests and policies: PodSecurity \
+by the labels of Namespaces, LimitRanger, ResourceQuota, ServiceAccount, Priority, RuntimeClass and the default classes by \
+their objects. A quota is charged with one object after the other, beside what --old has or its status says. A class or \
+an account that an object names and no file has is taken as being there; -v names it. What controllers make of \
+Deployments and the like is not known. Nothing is asked of plugins with --kubeconfig.
+
 Examples:
   admit check -f manifests/ --policies policies/
   admit check -f manifests/ --policies policies/ --old-git origin/main
@@ -47,6 +53,7 @@ Examples:
   admit check -f manifests/ --policies policies/ --kube-versions 1.30..1.37
   admit check --kubeconfig ~/.kube/config --policies policies/ --only-denied
   admit check -f new.yaml --old old.yaml --policies crd.yaml
+  admit check -f manifests/ --disable-admission-plugins ResourceQuota
   kubectl get widgets -A -o yaml > live.yaml && admit check -f ./... --old live.yaml
   helm template chart | admit check -f - --policies policies/ -o json
   admit check -f widget.yaml --old live.yaml --policies crd.yaml --subresource status
@@ -60,7 +67,8 @@ pub(super) struct CheckArgs {
 
     /// Instead of manifests, the objects of a live cluster that the policies and definitions speak of, as if each were
     /// created as it stands; nothing is written there
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["old", "old_git", "subresource", "releases"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["old", "old_git", "subresource", "releases",
+        "enable_admission_plugins", "disable_admission_plugins", "admission_control_config_file"])]
     kubeconfig: Option<PathBuf>,
 
     /// The context of the kubeconfig to use [default: its current one]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use admit_apiserver::OfflinePlugins;
 use admit_policy::{ExpressionId, Keep, Recorded, Recording};
 
 use crate::cli::process::Fault;
@@ -21,7 +22,7 @@ pub(super) struct Ran {
 /// Runs the case of that name, of a suite as it is saved.
 pub(super) fn case(suite: &str, name: &str) -> Result<Ran, Fault> {
     let recording = Recording::new(Keep::TRACES);
-    let report = suite::one(Path::new(suite), None, Some(name), &recording)?;
+    let report = suite::one((Path::new(suite), Some(name)), None, OfflinePlugins::default(), &recording)?;
     let result = &report.result;
     let passed = result.passed();
     let verdict = if passed { "PASS" } else { "FAIL" };

@@ -34,6 +34,7 @@ pub(super) use self::prepare::SuiteLoader;
 pub(super) use self::recorded_case::one;
 use self::watch::Watch;
 use super::Exit;
+use super::offline_plugins::OfflinePluginArgs;
 use super::process::{self, Fault};
 use super::releases::{self, Limited, ReleaseArgs};
 use super::render::coverage as drawing;
@@ -42,6 +43,11 @@ use super::render::{self, Palette};
 use super::{schema, whole};
 
 const EXAMPLES: &str = "\
+Objects of built-in kinds are judged as a server does before it asks policies, its admission plugins included, by the \
+Namespaces, LimitRanges, ResourceQuotas, ServiceAccounts and classes among the documents, `namespaces` and `params`. What an \
+object names and none of these has is taken as being there, and is noted. A refusal by the server itself is expected with \
+its words: `message`.
+
 Examples:
   admit test policies/                           # everything below a folder (also policies/...)
   admit test -v -run 'final' policies/...        # cases by name, each one named
@@ -112,6 +118,9 @@ pub(super) struct TestArgs {
     watch: bool,
 
     #[command(flatten)]
+    plugins: OfflinePluginArgs,
+
+    #[command(flatten)]
     releases: ReleaseArgs,
 
     /// Print the JSON Schema of suites, or of what `-o json` writes, and run nothing
@@ -166,7 +175,11 @@ impl TestArgs {
         let pattern = self.run.as_deref().map(compile).transpose()?;
         let sources = discover::sources(&self.paths, self.crds.is_some())?;
         let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
-        let loader = || SuiteLoader::new(self.crds.as_deref(), pattern.clone(), None).loading(load_options);
+        let plugins = self.plugins.chosen()?;
+        let loader = || {
+            let loader = SuiteLoader::new(self.crds.as_deref(), pattern.clone(), None);
+            loader.loading(load_options).plugging(plugins.clone())
+        };
         // What the suites load is known once they were run.
         let first = loader();
         runner::run(&first, &sources, self.fail_fast);
@@ -214,7 +227,9 @@ impl TestArgs {
         let covers = self.coverage || self.coverage_lcov.is_some() || self.coverage_html.is_some();
         let ledger = (covers || self.require_tests).then(Ledger::default);
         let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
-        let loader = SuiteLoader::new(self.crds.as_deref(), pattern, ledger).loading(load_options);
+        let loader = SuiteLoader::new(self.crds.as_deref(), pattern, ledger)
+            .loading(load_options)
+            .plugging(self.plugins.chosen()?);
         let mut report = runner::run(&loader, &sources, self.fail_fast);
         if let Some(pattern) = self.run.as_ref().filter(|_| report.is_empty()) {
             return Err(Fault::usage(format!("no case matches `{pattern}`")));

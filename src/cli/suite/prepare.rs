@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use admit_apimachinery::suggest::{self, did_you_mean};
-use admit_apiserver::BuiltinKinds;
+use admit_apiserver::{BuiltinKinds, OfflinePlugins};
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::suite::crd::{CrdCase, CrdSuite, Named};
 use admit_policy::suite::{Case, PlaceCase, PlaceDocuments, StatesCase, Suite};
-use admit_policy::{FieldsError, LoadOptions, PolicySet};
+use admit_policy::{FieldsError, LoadOptions, Plugins, PolicySet};
 use regex_automata::meta::Regex;
 
 use super::cache::{Kept, Shared};
@@ -38,6 +38,7 @@ pub(in crate::cli) struct SuiteLoader {
     crds: Option<PathBuf>,
     pattern: Option<Regex>,
     load_options: LoadOptions,
+    plugins: Arc<OfflinePlugins>,
     /// Where evaluations are added up, if anyone asks for it.
     ledger: Option<Ledger>,
     sets: Shared<Vec<PathBuf>, Loaded>,
@@ -52,6 +53,7 @@ impl SuiteLoader {
             crds: crds.map(ToOwned::to_owned),
             pattern,
             load_options: LoadOptions::default(),
+            plugins: Arc::default(),
             ledger,
             sets: Shared::default(),
             definitions: Kept::default(),
@@ -67,6 +69,11 @@ impl SuiteLoader {
     /// Letting pass what `options` say.
     pub(super) fn loading(self, options: LoadOptions) -> Self {
         Self { load_options: options, ..self }
+    }
+
+    /// Asking these plugins.
+    pub(super) fn plugging(self, plugins: OfflinePlugins) -> Self {
+        Self { plugins: Arc::new(plugins), ..self }
     }
 
     pub(super) fn ledger(&self) -> Option<&Ledger> {
@@ -176,7 +183,8 @@ impl SuiteLoader {
         let set = PolicySet::load_with(&documents, self.load_options)
             .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
             .converting(conversion::offline)
-            .knowing(&BuiltinKinds);
+            .knowing(&BuiltinKinds)
+            .plugging(Arc::clone(&self.plugins) as Arc<dyn Plugins>);
         let set = load::as_of_now(set);
         load::tell_ended(&set);
         let server = PlaceDocuments::read(documents.iter().map(|document| &document.value));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use admit_apiserver::OfflinePlugins;
 use admit_policy::Recording;
 
 use super::discover;
@@ -15,9 +16,9 @@ use crate::cli::render::suites::CaseReport;
 /// # Errors
 /// What keeps the suite from being run, or when the case is not told from the others.
 pub(in crate::cli) fn one(
-    suite: &Path,
+    (suite, name): (&Path, Option<&str>),
     crds: Option<&Path>,
-    name: Option<&str>,
+    plugins: OfflinePlugins,
     recording: &Recording,
 ) -> Result<CaseReport, Fault> {
     let file = suite.display();
@@ -25,7 +26,7 @@ pub(in crate::cli) fn one(
     let [source] = sources.as_slice() else {
         return Err(Fault::usage(format!("`{file}` has several suites; name one")));
     };
-    let cases = SuiteLoader::new(crds, None, None).prepare(source)?.cases;
+    let cases = SuiteLoader::new(crds, None, None).plugging(plugins).prepare(source)?.cases;
     let mut wanted = cases.iter().filter(|case| name.is_none_or(|name| case.name == name));
     match (wanted.next(), wanted.next()) {
         (Some(case), None) => Ok(case.run_recorded(recording)),

@@ -18,6 +18,7 @@ use crate::request::rbac::AccessRules;
 use crate::server_config;
 use crate::set::documents::Documents;
 use crate::set::kinds;
+use crate::set::plugins;
 use crate::vap::{Binding, MutatingPolicy, Policy};
 use crate::webhook::{Configuration, Kind};
 
@@ -169,8 +170,10 @@ impl PolicySetBuilder {
 
     /// The documents whose kind is of no use to the policies added so far.
     pub fn unused(&self) -> impl Iterator<Item = (usize, LoadErrorKind)> + '_ {
-        // Devices are for suites.
-        let is_idle = |kind: &GroupVersionKind| !self.is_of_use(kind) && !devices::is_read(kind);
+        // Devices are for suites, and classes, limits and quotas for the plugins of a server.
+        let is_idle = |kind: &GroupVersionKind| {
+            !self.is_of_use(kind) && !devices::is_read(kind) && !plugins::is_read(kind)
+        };
         self.others.iter().filter(move |(_, kind)| is_idle(kind)).map(|(number, kind)| {
             (*number, LoadErrorKind::UnknownKind(format!("{} {}", kind.api_version(), kind.kind)))
         })

@@ -9,6 +9,7 @@ pub(crate) mod kinds;
 pub(crate) mod known;
 pub(crate) mod load;
 mod mutating;
+pub(crate) mod plugins;
 mod replace;
 mod shapes;
 mod static_manifests;
@@ -38,6 +39,7 @@ use crate::set::builtins::Builtins;
 use crate::set::documents::Documents;
 use crate::set::index::{Candidate, Certainty, PolicyIndex};
 use crate::set::mutating::Mutating;
+use crate::set::plugins::Plugins;
 use crate::vap::{self, Binding, Missed, Policy};
 
 /// Compiled policies with their bindings, and the documents that they were loaded with. Compiled once and shared.
@@ -182,6 +184,14 @@ impl PolicySet {
         self
     }
 
+    /// Sets the admission plugins that a server has built in, which see requests before policies and after them. [`Plugins`] has
+    /// an example.
+    #[must_use]
+    pub fn plugging(mut self, plugins: Arc<dyn Plugins>) -> Self {
+        self.documents.set_plugins(plugins);
+        self
+    }
+
     /// Sets what time it is, for hosts that are the [documents](Self::documents) of the set: exceptions end. Without it none is in
     /// force. [`PolicyException`] has an example.
     #[must_use]
@@ -280,7 +290,8 @@ impl PolicySet {
         asked.flat_map(|(policy, bindings)| vap::missed(policy, bindings, request, host)).collect()
     }
 
-    /// Whether decisions ask for other objects of `kind`: Namespaces, roles and their bindings, and params, in whatever version.
+    /// Whether decisions ask for other objects of `kind`: Namespaces, roles and their bindings, params, in whatever version, and
+    /// what [plugins](Self::plugging) look up.
     #[must_use]
     pub fn looks_up(&self, kind: &GroupVersionKind) -> bool {
         let is_param = |policy: &Policy| {
@@ -288,6 +299,7 @@ impl PolicySet {
             params.is_some_and(|params| (&params.group, &params.kind) == (&kind.group, &kind.kind))
         };
         is_of_any_set(kind)
+            || self.documents.plugins().is_some_and(|plugins| plugins.looks_up(kind))
             || self.policies().any(|(policy, _)| is_param(policy))
             || self.mutating_policies().any(|(policy, _)| is_param(policy.common()))
     }

@@ -28,6 +28,7 @@ mod namespace_lifecycle;
 mod node_features;
 mod node_restriction;
 mod node_selector;
+mod offline;
 mod owner_references;
 mod pod_resize;
 mod pod_security;
@@ -52,6 +53,7 @@ use futures::future::BoxFuture;
 use crate::status::Refusal;
 
 pub(super) use self::live::Live;
+pub(crate) use self::offline::Offline;
 pub(super) use self::request::Request;
 pub use self::selection::{AdmissionPlugins, PluginError};
 pub(super) use self::selection::{

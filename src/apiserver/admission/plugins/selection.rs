@@ -17,9 +17,9 @@ pub(in crate::admission) const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebho
 pub(in crate::admission) const VALIDATING_POLICIES: &str = "ValidatingAdmissionPolicy";
 pub(in crate::admission) const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 
-/// Names that kube-apiserver knows and this server does not run: it can only leave them off. The last three are on in a cluster,
-/// and do nothing there unless features are turned on that are off by default in 1.36.
-const NOT_BUILT: &[&str] = &["JobValidation", "PodGroupProtection", "PodGroupWorkloadExists"];
+/// Plugins that are on, as in a cluster, and have nothing to do: they are for features that are off in 1.36 unless they are turned
+/// on, which they cannot be here.
+const IDLE: [&str; 3] = ["JobValidation", "PodGroupProtection", "PodGroupWorkloadExists"];
 
 /// The admission plugins that a server runs: those that are on by default in kube-apiserver, unless they are disabled, and those that are
 /// enabled.
@@ -46,8 +46,8 @@ pub enum PluginError {
     Unknown { option: &'static str, name: String },
     /// Names that are to be both on and off.
     Overlapped(Vec<String>),
-    /// A plugin of kube-apiserver's that this server cannot turn on.
-    NotBuilt(String),
+    /// A plugin that does not run over given objects.
+    NeedsCluster(String),
     /// A plugin that cannot be set to what its section says, or has to have one.
     Settings { plugin: &'static str, error: SettingsError },
 }
@@ -57,7 +57,7 @@ impl AdmissionPlugins {
     /// `--enable-admission-plugins` and `--disable-admission-plugins` of kube-apiserver say it.
     ///
     /// # Errors
-    /// For names of no plugin, for those that are in both lists, and for plugins that cannot be turned on here, or not without
+    /// For names of no plugin, for those that are in both lists, and for plugins that cannot be turned on without
     /// [settings](AdmissionConfiguration).
     pub fn new<E, D>(
         enabled: impl IntoIterator<Item = E>,
@@ -89,9 +89,6 @@ impl AdmissionPlugins {
         let both: Vec<String> = enabled.intersection(&disabled).map(|&name| name.to_owned()).collect();
         if !both.is_empty() {
             return Err(PluginError::Overlapped(both));
-        }
-        if let Some(name) = enabled.iter().find(|name| NOT_BUILT.contains(name)) {
-            return Err(PluginError::NotBuilt((*name).to_owned()));
         }
         let enabled = enabled.into_iter().filter(|name| OFF_BY_DEFAULT.contains(name)).collect();
         let mut plugins = Self { enabled, disabled, settings: Settings::default() };
@@ -144,7 +141,7 @@ impl AdmissionPlugins {
 
 /// Names of plugins that run, some of them only where they are enabled.
 fn run() -> impl Iterator<Item = &'static str> {
-    CHAIN.iter().map(Link::name).chain(ELSEWHERE)
+    CHAIN.iter().map(Link::name).chain(ELSEWHERE).chain(IDLE)
 }
 
 fn known<N: AsRef<str>>(
@@ -153,8 +150,9 @@ fn known<N: AsRef<str>>(
 ) -> Result<BTreeSet<&'static str>, PluginError> {
     let found = names.into_iter().map(|name| {
         let name = name.as_ref();
-        let mut all = run().chain(NOT_BUILT.iter().copied());
-        all.find(|known| *known == name).ok_or_else(|| PluginError::Unknown { option, name: name.to_owned() })
+        run()
+            .find(|known| *known == name)
+            .ok_or_else(|| PluginError::Unknown { option, name: name.to_owned() })
     });
     found.collect()
 }
@@ -179,8 +177,12 @@ impl fmt::Display for PluginError {
                     go::quote(plugin)
                 );
             }
-            Self::NotBuilt(name) => {
-                write!(f, "enable-admission-plugins plugin {} is not part of this server", go::quote(name))?;
+            Self::NeedsCluster(name) => {
+                return write!(
+                    f,
+                    "plugin {} cannot be turned on or off here: it is of use in a server alone",
+                    go::quote(name)
+                );
             }
         }
         write!(
@@ -226,9 +228,8 @@ mod tests {
             ),
             "{unknown}"
         );
-        let missing = told(&["PodGroupProtection"], &[]);
-        let says = "enable-admission-plugins plugin \"PodGroupProtection\" is not part of this server; ";
-        assert!(missing.starts_with(says), "{missing}");
+        let idle = AdmissionPlugins::new(["PodGroupProtection"], ["JobValidation"]).unwrap();
+        assert!(idle.is_enabled("PodGroupProtection") && !idle.is_enabled("JobValidation"));
         assert_eq!(
             told(&["Priority"], &["Priority"]),
             "[Priority] in enable-admission-plugins and disable-admission-plugins overlapped"

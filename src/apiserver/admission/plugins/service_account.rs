@@ -17,7 +17,7 @@ pub(super) const PLUGIN: Plugin =
     Plugin { name: "ServiceAccount", mutate: Some(admit), validate: Some(validate) };
 
 /// The account of a pod that names none.
-const DEFAULT: &str = "default";
+pub(super) const DEFAULT: &str = "default";
 /// The volume with the token; a random ending makes it a name that the pod does not have.
 const VOLUME: &str = "kube-api-access-";
 /// Where containers find the token.

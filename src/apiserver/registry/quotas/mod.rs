@@ -20,13 +20,13 @@ use self::ledgers::{Ledger, Ledgers};
 use super::Registry;
 use super::field_ownership::Ownership;
 use super::update::Change;
-use crate::admission::quota::{self, Counted, Excess, Written};
+use crate::admission::quota::{self, Counted, Excess, Uncovered, Written};
 use crate::call::{Call, WriteOptions};
 use crate::object;
 use crate::resources::{Scope, Subresource};
 use crate::status::Refusal;
 
-const QUOTAS: &str = "resourcequotas";
+pub(super) const QUOTAS: &str = "resourcequotas";
 
 /// What is to be counted.
 #[derive(Debug, Default)]
@@ -103,7 +103,7 @@ impl Quotas {
 }
 
 /// Whether what is written there can count.
-fn is_counted(call: &Call) -> bool {
+pub(super) fn is_counted(call: &Call) -> bool {
     let info = &call.info;
     let core = |plural: &str| info.builtin && info.group.is_empty() && info.plural == plural;
     match call.subresource {
@@ -115,12 +115,20 @@ fn is_counted(call: &Call) -> bool {
 }
 
 /// Whether a change of such an object is charged: others take as much as before.
-fn is_charged_again(call: &Call) -> bool {
+pub(super) fn is_charged_again(call: &Call) -> bool {
     let plural = call.info.plural.as_str();
     call.info.builtin
         && call.info.group.is_empty()
         && (["services", "persistentvolumeclaims"].contains(&plural)
             || (plural == "pods" && call.subresource == Some(Subresource::Resize)))
+}
+
+/// The refusal of what no quota covers.
+pub(super) fn uncovered_refusal(call: &Call, object: &Value, uncovered: Uncovered) -> Refusal {
+    match uncovered {
+        Uncovered::Consumed(why) => Refusal::forbidden(&call.info, object::name(object), &why),
+        Uncovered::Scoped(why) => Refusal::unclassified(why),
+    }
 }
 
 impl Registry {
@@ -140,16 +148,23 @@ impl Registry {
         if !quotas.on || call.admitted || !concerns || (old.is_some() && !is_charged_again(call)) {
             return Ok(None);
         }
-        // A quota that comes meanwhile counts the object once it is stored: see `recount`.
-        if self.store.is_empty(QUOTAS) {
-            return Ok(None);
-        }
         let written = Written {
             of: Counted { group: &call.info.group, plural: &call.info.plural },
             object,
             old,
             now: call.clock.now(),
         };
+        let kept = || -> Vec<Arc<Value>> {
+            let kept = self.stored_objects(QUOTAS, Some(&call.namespace));
+            kept.iter().map(|kept| kept.object.values()).collect()
+        };
+        if let Some(uncovered) = self.admission.uncovered(kept, written) {
+            return Err(uncovered_refusal(call, object, uncovered));
+        }
+        // A quota that comes meanwhile counts the object once it is stored: see `recount`.
+        if self.store.is_empty(QUOTAS) {
+            return Ok(None);
+        }
         let ledger = quotas.ledgers.of(&call.namespace);
         let charged = match self.charge_all(call, written, dry_run, ledger).await {
             // Something may have been let go that has not been counted yet.

@@ -60,6 +60,7 @@ pub(in crate::cli) fn applied_json(applied: &Applied) -> Value {
         "auditAnnotations": applied.audit_annotations,
         "validated": applied.validated,
         "asWritten": applied.as_written,
+        "assumed": applied.assumed,
         "rules": rules,
         "skipped": skipped,
     })

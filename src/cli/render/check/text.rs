@@ -62,6 +62,7 @@ pub(in crate::cli::render) fn rule_lines(applied: &Applied) -> Vec<String> {
     if applied.as_written {
         lines.push("taken as written: nothing is known of this kind, not even its defaults".to_owned());
     }
+    lines.extend(applied.assumed.iter().map(|named| format!("{named} is in no file: taken as being there")));
     for outcome in &applied.outcomes {
         let binding = outcome.binding.as_deref().map(|name| format!(", binding {name}")).unwrap_or_default();
         let param = outcome.param.as_deref().map(|name| format!(", params {name}")).unwrap_or_default();
@@ -125,6 +126,13 @@ pub(super) fn sums(totals: &Totals, rest: &Rest<'_>, style: Style) -> String {
     let _ = write!(out, "{word}: {}", totals.sentence());
     if !left.is_empty() {
         let _ = write!(out, "; {} without a new one, left as it is", counted(left.len(), "old object"));
+    }
+    match totals.assuming() {
+        0 => {}
+        1 => out.push_str("; 1 object names what no file has, taken as being there (-v)"),
+        count => {
+            let _ = write!(out, "; {count} objects name what no file has, taken as being there (-v)");
+        }
     }
     if *undecided && totals.count(Outcome::Unmatched) > 0 {
         out.push_str("; there are no policies and no definitions (--policies)");

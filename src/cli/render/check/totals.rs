@@ -14,6 +14,7 @@ use crate::cli::render::counted;
 pub(super) struct Totals {
     outcomes: [usize; Outcome::ALL.len()],
     policies: BTreeMap<Arc<str>, Enforced>,
+    assuming: usize,
 }
 
 /// Of how many objects a policy was asked, and what its bindings did.
@@ -39,6 +40,7 @@ impl Totals {
     pub(super) fn add(&mut self, outcome: Outcome, applied: &Applied) {
         let counts = Outcome::ALL.iter().zip(&mut self.outcomes);
         counts.filter(|(of, _)| **of == outcome).for_each(|(_, count)| raise(count, true));
+        raise(&mut self.assuming, !applied.assumed.is_empty());
         // A policy may have been asked several times: with each of its bindings, and each of their params.
         let mut asked: BTreeMap<&Arc<str>, Vec<Enforcement>> = BTreeMap::new();
         for outcome in applied.outcomes.iter().filter(|outcome| !outcome.rules.is_empty()) {
@@ -59,6 +61,11 @@ impl Totals {
 
     pub(super) fn count(&self, outcome: Outcome) -> usize {
         Outcome::ALL.iter().zip(self.outcomes).find(|(of, _)| **of == outcome).map_or(0, |(_, count)| count)
+    }
+
+    /// How many objects name something that is not known.
+    pub(super) fn assuming(&self) -> usize {
+        self.assuming
     }
 
     pub(super) fn objects(&self) -> usize {

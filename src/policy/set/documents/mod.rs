@@ -17,6 +17,7 @@ use crate::request::host::{Access, AccessAttributes, Host, HostError, Scope};
 use crate::request::rbac::AccessRules;
 use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 use crate::set::builtins::Builtins;
+use crate::set::plugins::Plugins;
 use crate::vap::{Types, with_object_meta};
 
 /// A collection of objects. Cloning shares all of it until one of both is changed.
@@ -70,6 +71,8 @@ pub struct Documents {
     converts: Option<Converts>,
     /// A server's knowledge of built-in kinds.
     builtins: Option<&'static dyn Builtins>,
+    /// Admission plugins of a server.
+    plugins: Option<Arc<dyn Plugins>>,
     now: Option<SystemTime>,
 }
 
@@ -109,6 +112,16 @@ impl Documents {
     /// A server's knowledge of built-in kinds, if it was [set](Self::set_builtins). [`Builtins`] has an example.
     pub fn builtins(&self) -> Option<&'static dyn Builtins> {
         self.builtins
+    }
+
+    /// Sets the admission plugins that a server has built in. [`Plugins`] has an example.
+    pub fn set_plugins(&mut self, plugins: Arc<dyn Plugins>) {
+        self.plugins = Some(plugins);
+    }
+
+    /// The admission plugins of a server, if they were [set](Self::set_plugins). [`Plugins`] has an example.
+    pub fn plugins(&self) -> Option<&dyn Plugins> {
+        self.plugins.as_deref()
     }
 
     /// Sets when requests are decided. [`PolicyException`](crate::PolicyException) has an example.

@@ -49,8 +49,12 @@ pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, recording: Option<&R
             let again =
                 rehearsal.builtins.and_then(|kinds| kinds.prepare(&mutated, pair.old.as_deref(), status));
             let Some(Prepared { object, old, refusal, warnings, .. }) = again else { return applied };
+            let is_new = |warning: &String| !applied.warnings.contains(warning);
+            let warnings: Vec<String> = warnings.into_iter().filter(is_new).collect();
             applied.warnings.extend(warnings);
-            applied.mutated = Some(object.clone());
+            if applied.mutated.is_some() {
+                applied.mutated = Some(object.clone());
+            }
             match refusal {
                 Some(refusal) => applied.refusal = Some(refusal),
                 None => {

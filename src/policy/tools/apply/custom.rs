@@ -54,7 +54,9 @@ pub(super) fn apply(
         // What a policy adds and no schema knows is dropped, and nobody is warned of it.
         Some(mutated) => {
             let again = Write { crd, version, old: old.as_ref(), status, eval }.decide(&mutated);
-            applied.mutated = Some(again.object.clone());
+            if applied.mutated.is_some() {
+                applied.mutated = Some(again.object.clone());
+            }
             (rehearsal.request(pair, again.object, stored), again.errors)
         }
     };

@@ -36,6 +36,7 @@ use crate::set::PolicySet;
 use crate::set::builtins::Builtins;
 use crate::set::documents::Documents;
 use crate::set::known::KnownKinds;
+use crate::set::plugins::Plugged;
 use crate::tools::system_fields::with_system_fields;
 use crate::vap::{Binding, Missed, MutatingPolicy, Policy};
 
@@ -137,6 +138,8 @@ pub struct Applied {
     pub outcomes: Vec<PolicyOutcome>,
     /// The object as policies changed it; none where they did not.
     pub mutated: Option<Value>,
+    /// What the object names that is not there as far as is known, and was taken as being there: `PriorityClass "high"`.
+    pub assumed: Vec<String>,
     /// Why the others were not asked; only where the decision is recorded.
     pub missed: Vec<Missed>,
 }
@@ -164,6 +167,7 @@ impl Applied {
             as_written: false,
             outcomes: Vec::new(),
             mutated: None,
+            assumed: Vec::new(),
             missed: Vec::new(),
         }
     }
@@ -269,6 +273,11 @@ impl<'s> Rehearsal<'s> {
         with_system_fields(&mut request, &self.host, self.host.now());
         let request = &request;
         let host = self.host.in_namespace(&request.namespace, &self.options.namespace_labels);
+        if let Some(plugins) = self.host.plugins()
+            && !Self::plugged(applied, plugins.validate(request, &host))
+        {
+            return;
+        }
         if recording.is_some() {
             applied.missed.extend(self.set.missed(request, &host, |_| true));
         }
@@ -276,19 +285,44 @@ impl<'s> Rehearsal<'s> {
             self.set.decide_with(request, &host, |_| true, recording.into());
         applied.refusal = denial.map(|denial| denial.status);
         applied.warnings.extend(warnings);
-        applied.audit_annotations = audit_annotations;
+        applied.audit_annotations.extend(audit_annotations);
         applied.outcomes.extend(outcomes);
+        if let (None, Some(plugins)) = (&applied.refusal, self.host.plugins()) {
+            applied.refusal = plugins.charge(request, &host);
+        }
     }
 
-    /// Lets policies change the object of the request. What came of it, if they changed it and do not deny.
+    /// Takes over what plugins say. False when they refuse.
+    fn plugged(applied: &mut Applied, plugged: Plugged) -> bool {
+        let Plugged { object: _, refusal, warnings, audit_annotations, assumed } = plugged;
+        let new = |known: &[String], all: Vec<String>| -> Vec<String> {
+            all.into_iter().filter(|one| !known.contains(one)).collect()
+        };
+        let warnings = new(&applied.warnings, warnings);
+        applied.warnings.extend(warnings);
+        let assumed = new(&applied.assumed, assumed);
+        applied.assumed.extend(assumed);
+        applied.audit_annotations.extend(audit_annotations);
+        applied.refusal = refusal;
+        applied.refusal.is_none()
+    }
+
+    /// Lets plugins and policies change the object of the request. What came of it, if they changed it and do not refuse.
     fn mutate(
         &self,
         request: &Request<'_>,
         applied: &mut Applied,
         recording: Option<&Recording>,
     ) -> Option<Value> {
-        self.set.mutating_policies().next()?;
         let host = self.host.in_namespace(&request.namespace, &self.options.namespace_labels);
+        let mut plugged =
+            self.host.plugins().map(|plugins| plugins.mutate(request, &host)).unwrap_or_default();
+        let made = plugged.object.take();
+        if !Self::plugged(applied, plugged) || self.set.mutating_policies().next().is_none() {
+            return made.filter(|_| applied.refusal.is_none());
+        }
+        let seen = made.clone().map(Object::from).or_else(|| request.object.clone());
+        let request = &Request { object: seen, ..request.clone() };
         let kinds = KnownKinds { documents: &self.host, builtins: self.builtins };
         if recording.is_some() {
             applied.missed = self.set.missed_by_mutating(request, &host, |_| true);
@@ -302,7 +336,7 @@ impl<'s> Rehearsal<'s> {
             .object
             .filter(|object| request.object.as_ref().is_none_or(|sent| *sent.value() != *object));
         applied.mutated.clone_from(&changed);
-        changed.filter(|_| applied.refusal.is_none())
+        changed.or(made).filter(|_| applied.refusal.is_none())
     }
 
     fn is_of_status(&self) -> bool {

@@ -84,7 +84,7 @@ fn displace(object: &mut Value) {
     }
 }
 
-fn of_status(status: &Status) -> Answer {
+pub(super) fn of_status(status: &Status) -> Answer {
     let told = |message: &str, field: &str, reason: &str| Told {
         message: message.to_owned(),
         field: field.to_owned(),

@@ -72,6 +72,8 @@ pub(super) struct Answer {
     pub(super) again: Option<Value>,
     /// The whole message of a server that takes no such object, whatever policies say.
     pub(super) refusal: Option<String>,
+    /// What the object names that no document has, and was taken as being there.
+    pub(super) assumed: Vec<String>,
 }
 
 /// What one rule said.

@@ -14,6 +14,7 @@ pub mod crd;
 mod decode;
 mod expect;
 mod place;
+mod plugged;
 mod reach;
 mod run;
 mod target;

@@ -9,7 +9,7 @@ use admit_apimachinery::status::StatusCause;
 use serde_json::Value;
 
 use super::expect::{Answer, Told};
-use super::{Case, Outcome, builtin, target};
+use super::{Case, Outcome, builtin, plugged, target};
 use crate::crd::Write;
 use crate::read::object::Object;
 use crate::report::decision::{Decision, PolicyOutcome, Reason};
@@ -46,6 +46,8 @@ pub(super) struct Front {
     pub(super) checked: bool,
     /// Policies that were not asked; only where the case is recorded.
     pub(super) missed: Vec<Missed>,
+    /// What the object names that no document has.
+    pub(super) assumed: Vec<String>,
 }
 
 /// Whether a policy is in force for the case.
@@ -70,6 +72,14 @@ pub(super) fn stage(case: &Case, set: &PolicySet, recording: Option<&Recording>)
     let by_crd = case.policies.is_empty();
     let in_force = in_force(case);
     let mut sent = taken(&mut request, &host, recording);
+    let mut assumed = Vec::new();
+    if !sent.as_ref().is_err_and(|refused| refused.is_final) {
+        match plugged::mutate(&mut request, &host, &mut assumed) {
+            Err(answer) => return Stage::Refused(*answer),
+            Ok(true) => sent = taken(&mut request, &host, recording),
+            Ok(false) => {}
+        }
+    }
     let missed = match recording {
         Some(_) => set.missed_by_mutating(&request, &host, &in_force),
         None => Vec::new(),
@@ -94,7 +104,11 @@ pub(super) fn stage(case: &Case, set: &PolicySet, recording: Option<&Recording>)
     };
     let mut complete = request.clone();
     with_system_fields(&mut complete, &host, case.now);
-    Stage::Open(Box::new(Front { request, complete, host, outcomes: mutated.outcomes, checked, missed }))
+    if let Err(answer) = plugged::validate(&complete, &host, &mut assumed) {
+        return Stage::Refused(*answer);
+    }
+    let outcomes = mutated.outcomes;
+    Stage::Open(Box::new(Front { request, complete, host, outcomes, checked, missed, assumed }))
 }
 
 /// The object after policies saw it once more that change objects.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::expect::{Answer, Told};
 use super::reach::{self, Front, Stage};
-use super::{Case, Mismatch, Outcome};
+use super::{Case, Mismatch, Outcome, plugged};
 use crate::report::decision::{Decision, Enforcement, PolicyOutcome, RuleOutcome, Skipped, Verdict};
 use crate::report::recording::Recording;
 use crate::set::PolicySet;
@@ -205,7 +205,7 @@ fn judged(case: &Case, answer: Answer) -> CaseResult {
         mismatches,
         policy: answer.policy,
         missed: answer.missed,
-        notes: Vec::new(),
+        notes: answer.assumed.iter().map(|named| format!("{named} is taken as being there")).collect(),
         refused: false,
     };
     if let Some(refusal) = answer.refusal.filter(|_| !result.passed()) {
@@ -218,16 +218,21 @@ fn judged(case: &Case, answer: Answer) -> CaseResult {
 impl Front {
     /// What policies that validate make of it.
     fn answer(self, case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Answer {
-        let Self { request, complete, host, outcomes, checked, mut missed } = self;
+        let Self { request, complete, host, outcomes, checked, mut missed, assumed } = self;
         let in_force = reach::in_force(case);
         let mut decision = set.decide_with(&complete, &host, &in_force, recording.into());
         decision.outcomes.splice(0..0, outcomes);
         if recording.is_some() {
             missed.extend(set.missed(&complete, &host, &in_force));
         }
+        if decision.denial.is_none()
+            && let Some(answer) = plugged::charge(&complete, &host)
+        {
+            return Answer { assumed, ..answer };
+        }
         let object = request.object.as_ref().map(|object| object.value().into_owned());
         let again = case.expect.idempotent.then(|| reach::again(case, &request, (set, &host)));
-        Answer { missed, object, again: again.flatten(), ..of_decision(&decision, checked) }
+        Answer { missed, object, again: again.flatten(), assumed, ..of_decision(&decision, checked) }
     }
 }
 

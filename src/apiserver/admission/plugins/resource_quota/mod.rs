@@ -4,6 +4,7 @@
 //! writes (`registry::quotas`) charges the quotas with it before the object is stored. Read from
 //! pkg/quota/v1/evaluator and k8s.io/apiserver's plugin resourcequota of Kubernetes 1.36.
 
+mod limited;
 mod scopes;
 mod usage;
 
@@ -17,6 +18,8 @@ use super::pods::items;
 use super::resources::amounts;
 use crate::object;
 
+pub(crate) use self::limited::Uncovered;
+pub(in crate::admission::plugins) use self::limited::uncovered;
 pub(crate) use self::usage::Counted;
 use self::usage::{Used, usage};
 

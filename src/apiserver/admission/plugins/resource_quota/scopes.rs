@@ -9,11 +9,20 @@ use crate::admission::plugins::resources::of_pod;
 
 /// Whether the object is of all scopes of the quota.
 pub(super) fn hold(quota: &Value, of: Counted<'_>, object: &Value) -> bool {
-    selectors(quota).all(|(scope, operator, values)| match (of.group, of.plural) {
-        ("", "pods") => of_pod_holds(scope, operator, &values, object),
-        ("", "persistentvolumeclaims") => of_claim_holds(scope, operator, &values, object),
+    selectors(quota).all(|(scope, operator, values)| holds((scope, operator, &values), of, object))
+}
+
+/// Whether the object is of one scope.
+pub(super) fn holds(
+    (scope, operator, values): (&str, &str, &[&str]),
+    of: Counted<'_>,
+    object: &Value,
+) -> bool {
+    match (of.group, of.plural) {
+        ("", "pods") => of_pod_holds(scope, operator, values, object),
+        ("", "persistentvolumeclaims") => of_claim_holds(scope, operator, values, object),
         _ => false,
-    })
+    }
 }
 
 fn of_pod_holds(scope: &str, operator: &str, values: &[&str], pod: &Value) -> bool {

@@ -9,6 +9,7 @@
 //! | `node_selectors` | `PodNodeSelector` |
 //! | `pod_policy` | no plugin: the standards of `PodSecurity` |
 //! | `pod_security` | `PodSecurity` |
+//! | `quotas` | `ResourceQuota` |
 //! | `tolerations` | `PodTolerationRestriction` |
 //! | `sections` | no plugin: the file itself, and how a section is read |
 //!
@@ -23,6 +24,7 @@ mod kubeconfig;
 mod node_selectors;
 mod pod_policy;
 mod pod_security;
+mod quotas;
 mod sections;
 mod tolerations;
 
@@ -30,6 +32,7 @@ pub(super) use self::event_limits::{Limit, LimitKind};
 pub(super) use self::images::ImagePolicy;
 pub(super) use self::pod_policy::{Level, LevelVersion, Policy, Version};
 pub(super) use self::pod_security::PodSecurity;
+pub(super) use self::quotas::Limited;
 pub(super) use self::tolerations::Toleration;
 
 use self::event_limits::EventLimits;
@@ -45,13 +48,13 @@ pub(in crate::admission) struct Settings {
     pub(super) images: Option<ImagePolicy>,
     pub(super) node_selectors: NodeSelectors,
     pub(super) pod_security: PodSecurity,
+    pub(super) limited: Vec<Limited>,
 }
 
 /// Plugins with nothing to set them by here, whose sections say something upstream.
-const NOT_BUILT: [&str; 5] = [
+const NOT_BUILT: [&str; 4] = [
     "MutatingAdmissionPolicy",
     "MutatingAdmissionWebhook",
-    "ResourceQuota",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionWebhook",
 ];
@@ -82,6 +85,10 @@ impl Settings {
         let plugin = "PodSecurity";
         if let Some(section) = section(plugin)? {
             settings.pod_security = PodSecurity::read(&section).map_err(|error| (plugin, error))?;
+        }
+        let plugin = "ResourceQuota";
+        if let Some(section) = section(plugin)? {
+            settings.limited = quotas::read(&section).map_err(|error| (plugin, error))?;
         }
         let plugin = "PodTolerationRestriction";
         if let Some(section) = section(plugin)? {

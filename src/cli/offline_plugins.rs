@@ -1,0 +1,36 @@
+//! The options of the admission plugins that run over given objects, without a cluster.
+
+use std::path::PathBuf;
+
+use admit_apiserver::OfflinePlugins;
+use clap::Args;
+
+use super::admission_configuration;
+use super::process::Fault;
+
+/// Which plugins decide about manifests and test cases.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct OfflinePluginArgs {
+    /// Admission plugins of kube-apiserver to run beside those that are on by default, separated by commas; so, too,
+    /// DefaultTolerationSeconds, TaintNodesByCondition and StorageObjectInUseProtection, which change every object alike
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    enable_admission_plugins: Vec<String>,
+
+    /// Admission plugins to leave off although they are on by default, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    disable_admission_plugins: Vec<String>,
+
+    /// What admission plugins are set to: an AdmissionConfiguration, as kube-apiserver takes it
+    #[arg(long, value_name = "FILE")]
+    admission_control_config_file: Option<PathBuf>,
+}
+
+impl OfflinePluginArgs {
+    /// # Errors
+    /// For names of no plugin, for plugins that need a cluster, and for a file that sets none of them up.
+    pub(in crate::cli) fn chosen(&self) -> Result<OfflinePlugins, Fault> {
+        let configuration = admission_configuration::read(self.admission_control_config_file.as_deref())?;
+        OfflinePlugins::new(&self.enable_admission_plugins, &self.disable_admission_plugins, &configuration)
+            .map_err(Fault::usage)
+    }
+}
