@@ -28,6 +28,7 @@ impl Evaluator<'_, '_, '_> {
                 if is_merged(left) || is_merged(right) {
                     return Err(undecided("sets and map lists put together"));
                 }
+                self.world.make_room(left.items.len().saturating_add(right.items.len()))?;
                 let items = left.items.iter().chain(right.items.iter()).cloned().collect();
                 Ok(self.world.good(Value::list(items)))
             }

@@ -271,7 +271,7 @@ impl<'a> Inquiry<'a> {
         let (script, texts) = script(&prepared.world, prepared.broken);
         let answers = match solver.ask(&script) {
             Ok(text) => model::answers(&script, &text),
-            Err(error @ SolverError::TimedOut) => {
+            Err(error @ (SolverError::TimedOut | SolverError::OutOfMemory(_))) => {
                 return Ok(self.tried(prepared, that, &error.to_string(), over));
             }
             Err(SolverError::Broken(why)) => return Ok(Verdict::Undecided(vec![undecided(why)])),
