@@ -24,7 +24,7 @@
 //! | `value`, `equality`, `eval`, `calls`, `numbers` | what expressions come to |
 //! | `texts`, `named`, `formats` | functions on texts, and formats |
 //! | `measures`, `reader`, `readings`, `reading` | quantities, instants and durations that texts are read as |
-//! | `instants` | years, hours and other parts of instants and durations |
+//! | `instants`, `zones` | years, hours and other parts of instants and durations |
 //! | `networks`, `parser`, `parsing` | addresses, networks and URLs that texts are taken apart into |
 //! | `derived`, `found` | texts made of texts, and what is found in them |
 //! | `guess`, `guesses` | what is not followed, taken for anything |
@@ -96,6 +96,7 @@ mod value;
 mod view;
 mod whole;
 mod written;
+mod zones;
 
 use admit_cel::Span;
 use serde_json::Value as Json;

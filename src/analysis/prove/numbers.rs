@@ -196,6 +196,10 @@ impl Evaluator<'_, '_, '_> {
                 let text = self.printed(*number);
                 Ok(self.world.good(Value::Text(text)))
             }
+            ("string", Value::Address(address)) => {
+                let text = self.world.written_address(*address)?;
+                Ok(self.world.good(Value::Text(text)))
+            }
             ("type", value) => {
                 let name = match value {
                     Value::Null => "null_type",
