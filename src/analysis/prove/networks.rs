@@ -276,7 +276,8 @@ impl World<'_> {
         if let Some((is_v4, number)) = known {
             let parts = [Given::Bool(is_v4), Given::Int(number), Given::Bool(true)];
             let spellings = Parser::Address.spellings(&parts);
-            let text = spellings.into_iter().find(|text| Parser::Address.parts(text).as_deref() == Some(&parts));
+            let text =
+                spellings.into_iter().find(|text| Parser::Address.parts(text).as_deref() == Some(&parts));
             let text = text.ok_or_else(|| undecided("the text of an address that none is read as"))?;
             return Ok(self.terms.text(&text));
         }

@@ -19,11 +19,15 @@ impl World<'_> {
     pub(super) fn check_size(&mut self) -> Result<(), Undecided> {
         self.steps = self.steps.saturating_add(1);
         if self.steps > MOST_STEPS {
-            return Err(undecided(format!("too large: more than {MOST_STEPS} steps; fewer --items may help")));
+            return Err(undecided(format!(
+                "too large: more than {MOST_STEPS} steps; fewer --items may help"
+            )));
         }
         if self.bytes() > MOST_BYTES {
             let most = MOST_BYTES >> 20;
-            return Err(undecided(format!("too large: terms of more than {most} MiB; fewer --items may help")));
+            return Err(undecided(format!(
+                "too large: terms of more than {most} MiB; fewer --items may help"
+            )));
         }
         Ok(())
     }

@@ -70,7 +70,8 @@ pub(super) struct Terms {
 
 /// What a term takes beside its parts and texts: its shape with two counts, and its places in the list and the table, which have
 /// room to grow.
-const EACH: usize = size_of::<Shape>() + 2 * size_of::<usize>() + 2 * size_of::<usize>() + 3 * size_of::<(usize, Term)>();
+const EACH: usize =
+    size_of::<Shape>() + 2 * size_of::<usize>() + 2 * size_of::<usize>() + 3 * size_of::<(usize, Term)>();
 
 impl Shape {
     /// What it takes beside itself.

@@ -39,7 +39,9 @@ pub(super) fn zone(text: &str) -> Zone {
     let arena = bumpalo::Bump::new();
     let mut bindings = Bindings::new(program);
     bindings.set("z", Value::String(text));
-    let Ok(Value::List(parts)) = program.eval(&bindings, &mut Evaluation::new(&arena)) else { return Zone::None };
+    let Ok(Value::List(parts)) = program.eval(&bindings, &mut Evaluation::new(&arena)) else {
+        return Zone::None;
+    };
     match parts.to_slice(&arena) {
         Ok([Value::Int(2001), Value::Int(day), Value::Int(hours), Value::Int(minutes)]) => {
             let days = day.saturating_sub(DAY).saturating_mul(1_440);

@@ -118,7 +118,10 @@ struct Known {
 
 impl Known {
     fn of(name: &str) -> Self {
-        Self { certain: words(CERTAIN, name).collect(), bounds: words(BOUNDS, name).filter_map(bounds).collect() }
+        Self {
+            certain: words(CERTAIN, name).collect(),
+            bounds: words(BOUNDS, name).filter_map(bounds).collect(),
+        }
     }
 }
 
@@ -255,8 +258,10 @@ mod tests {
         let mut seen = 0;
         for line in FIXED.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let (name, paths) = line.split_once(' ').unwrap();
-            let is_it = |served: &&ServedKind| format!("{}/{}", served.kind.api_version(), served.kind.kind) == name;
-            let served = CATALOGUE.kinds.iter().find(is_it).unwrap_or_else(|| panic!("there is no kind {name}"));
+            let is_it =
+                |served: &&ServedKind| format!("{}/{}", served.kind.api_version(), served.kind.kind) == name;
+            let served =
+                CATALOGUE.kinds.iter().find(is_it).unwrap_or_else(|| panic!("there is no kind {name}"));
             assert_eq!(served.fixed, paths.split(' ').collect::<Vec<_>>());
             for path in &served.fixed {
                 let mut shape = Some(served.shape);

@@ -34,7 +34,10 @@ fn address(dice: &mut Dice) -> String {
         ["isLoopback", "isUnspecified", "isLinkLocalUnicast", "isLinkLocalMulticast", "isGlobalUnicast"];
     match dice.roll(8) {
         6 => format!("string({one}) == {:?}", dice.pick(&["10.0.0.1", "::1", "fe80::1", "0.0.0.0"])),
-        7 => format!("string({one}) == {}", dice.pick(&["self.ip", "self.peer", "self.v4", "string(ip(self.peer))"])),
+        7 => format!(
+            "string({one}) == {}",
+            dice.pick(&["self.ip", "self.peer", "self.v4", "string(ip(self.peer))"])
+        ),
         0 => format!("isIP(self.{})", dice.pick(&["ip", "peer", "v4", "text", "net"])),
         1 => format!("{one}.family() == {}", dice.pick(&["4", "6"])),
         2 => format!("{one}.family() != {other}.family()"),

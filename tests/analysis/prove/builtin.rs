@@ -60,7 +60,8 @@ fn every_object_that_the_reference_answered_with_is_thought_of() {
                 strays.entry(stray).or_insert_with(|| row["id"].to_string());
             }
             let fresh = catalogue().kind(subject.kind()).and_then(|served| served.fresh_status.as_ref());
-            if let (Some(fresh), Some(status), "builtin-create") = (fresh, object["status"].as_object(), file) {
+            if let (Some(fresh), Some(status), "builtin-create") = (fresh, object["status"].as_object(), file)
+            {
                 for name in status.keys().filter(|name| !fresh.contains(name)) {
                     strays.entry(format!("status.{name}")).or_insert_with(|| row["id"].to_string());
                 }
@@ -190,7 +191,8 @@ fn what_is_fixed_stays_in_every_change_that_our_server_takes() {
             for _ in 0..dice.roll(4) {
                 change(&mut dice, &mut old, served.shape, 8);
             }
-            let Some(old) = BuiltinKinds.prepare(&old, None, false).filter(|old| old.refusal.is_none()) else {
+            let Some(old) = BuiltinKinds.prepare(&old, None, false).filter(|old| old.refusal.is_none())
+            else {
                 continue;
             };
             let mut new = old.object.clone();

@@ -79,8 +79,7 @@ pub(super) struct Soon;
 impl Solver for Soon {
     fn ask(&mut self, script: &str) -> Result<String, SolverError> {
         let asked = script.matches("(check-sat)").count();
-        let answered =
-            |text: &str| text.lines().take_while(|line| matches!(*line, "sat" | "unsat")).count();
+        let answered = |text: &str| text.lines().take_while(|line| matches!(*line, "sat" | "unsat")).count();
         let first = Program(CVC5).ask(script)?;
         if answered(&first) == asked {
             return Ok(first);

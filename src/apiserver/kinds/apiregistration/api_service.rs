@@ -6,7 +6,7 @@ use admit_apimachinery::names::NameRule;
 use serde_json::{Value, json};
 
 use crate::kinds::field::Field;
-use crate::kinds::{Request, Naming, Strategy};
+use crate::kinds::{Naming, Request, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {

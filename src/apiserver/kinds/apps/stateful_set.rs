@@ -4,12 +4,12 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::{self, NameRule};
 use serde_json::{Value, json};
 
-use crate::kinds::{Naming, Strategy};
 use crate::kinds::core::persistent_volume_claim;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::{each, set_absent, set_empty};
 use crate::kinds::shared::internal::shown;
 use crate::kinds::shared::{int_or_percent, label_selector, pod_spec, pod_template, replicas, workload};
+use crate::kinds::{Naming, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "StatefulSet",

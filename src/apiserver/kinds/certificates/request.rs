@@ -10,7 +10,7 @@ use super::signature;
 use crate::clock::Clock;
 use crate::kinds::field::Field;
 use crate::kinds::shared::signer_name;
-use crate::kinds::{Habit, Request, Naming, Strategy};
+use crate::kinds::{Habit, Naming, Request, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {

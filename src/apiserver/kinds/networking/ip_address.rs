@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn names_are_canonical_addresses() {
-        let problems = |name: &str| STRATEGY.name.map(|naming| naming.problems(&Value::Null, name, false).join("; "));
+        let problems =
+            |name: &str| STRATEGY.name.map(|naming| naming.problems(&Value::Null, name, false).join("; "));
         assert_eq!(problems("10.0.0.1").as_deref(), Some(""));
         assert_eq!(problems("10.0.0.01").as_deref(), Some("must not have leading 0s"));
         assert_eq!(problems("2001:DB8::1").as_deref(), Some("must be in canonical form (\"2001:db8::1\")"));
