@@ -1,5 +1,6 @@
 //! The field tables and the rows of served kinds, as those see them who ask where a value may stand, too.
 
+use std::str::Split;
 use std::sync::LazyLock;
 
 use admit_apimachinery::names::NameRule;
@@ -51,14 +52,15 @@ fn kind(row: &ResourceInfo, shapes: &mut Vec<Shape>) -> Option<ServedKind> {
     })
 }
 
-/// The fields that the status of a new object may have.
+/// The fields that the status of a new object may have, of the kinds of which that is known.
 fn fresh_status(row: &ResourceInfo, path: &str) -> Option<Vec<String>> {
+    let set = line(FRESH, path)?;
     if !row.serves(Subresource::Status) || has(row, Habit::StatusIsKept) {
         return None;
     }
     let empty = empty_status(row);
     let empty = empty.as_ref().and_then(Value::as_object).into_iter().flat_map(|empty| empty.keys().cloned());
-    Some(empty.chain(words(FRESH, path).map(str::to_owned)).collect())
+    Some(empty.chain(set.map(str::to_owned)).collect())
 }
 
 /// What is connected to, with options of their own kind; those with the same fields are of one type.
@@ -103,11 +105,14 @@ const FIXED: &str = include_str!("fixed.txt");
 /// The fields of the status that a server sets in new objects, a kind a line.
 const FRESH: &str = include_str!("fresh.txt");
 
-/// The words of the line that begins with a name, after it.
-fn words<'t>(lines: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
+/// The words of the line that begins with a name, after it; none where there is no such line.
+fn line<'t>(lines: &'t str, name: &str) -> Option<Split<'t, char>> {
     let mut lines = lines.lines().map(|line| line.split(' '));
-    let line = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words));
-    line.into_iter().flatten()
+    lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))
+}
+
+fn words<'t>(lines: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
+    line(lines, name).into_iter().flatten()
 }
 
 /// What is known of the fields of a type beyond what they hold.
