@@ -91,6 +91,7 @@ pub use self::request::{
 pub use self::set::documents::Documents;
 pub use self::set::load::LoadOptions;
 pub use self::set::{LoadErrorKind, PolicySet, PolicySetBuilder};
+pub use admit_apimachinery::names::NameRule;
 pub use admit_apimachinery::status::StatusCause;
 
 // What a set holds, and what it asks its callers for.

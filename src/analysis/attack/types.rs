@@ -58,6 +58,9 @@ impl<'a> Types<'a> {
                     subresources,
                     connections: Vec::new(),
                     shape,
+                    name: None,
+                    fixed: Vec::new(),
+                    fresh_status: None,
                 });
             }
         }
@@ -212,6 +215,7 @@ impl Collector {
                 presence: Presence::WhereSet,
                 is_certain: false,
                 is_closed: false,
+                bounds: None,
                 keys: property.list_map_keys.iter().map(ToString::to_string).collect(),
                 absent: None,
             })

@@ -8,7 +8,7 @@
 use admit_policy::schema::{
     AdditionalProperties, Checks, Enumeration, ListType, Pattern, Schema, SchemaType,
 };
-use admit_policy::{Catalogue, FieldShape, FieldType, Presence, ServedKind};
+use admit_policy::{Catalogue, FieldShape, FieldType, NameRule, Presence, ServedKind};
 use serde_json::{Value, json};
 
 use super::whole::{LABEL, NAME, types};
@@ -31,7 +31,7 @@ pub(super) fn schema(catalogue: &Catalogue, served: &ServedKind, sureness: Suren
     types(&mut made, &served.kind);
     let Some(metadata) = made.properties.get_mut("metadata") else { return made };
     // Whoever leaves the name to the server has one before policies are asked.
-    let mut name = typed(SchemaType::String, Checks { min_length: Some(1), ..Checks::default() });
+    let mut name = named(served.name);
     if sureness == Sureness::Likely {
         name.checks.pattern = Some(Pattern::new(NAME));
         name.checks.max_length = Some(63);
@@ -47,6 +47,19 @@ pub(super) fn schema(catalogue: &Catalogue, served: &ServedKind, sureness: Suren
         metadata.properties.shift_remove("namespace");
     }
     made
+}
+
+/// The names that a rule allows.
+fn named(rule: Option<NameRule>) -> Schema {
+    const SEGMENT: &str = "^([^./%][^/%]*|\\.[^./%][^/%]*|\\.\\.[^/%]+)$";
+    let (pattern, most) = match rule {
+        Some(NameRule::Subdomain) => (Some(NAME), Some(253)),
+        Some(NameRule::Label | NameRule::Label1035) => (Some(LABEL), Some(63)),
+        Some(NameRule::PathSegment) => (Some(SEGMENT), None),
+        None => (None, None),
+    };
+    let pattern = pattern.map(Pattern::new);
+    typed(SchemaType::String, Checks { min_length: Some(1), max_length: most, pattern, ..Checks::default() })
 }
 
 struct Maker<'c> {
@@ -85,6 +98,12 @@ impl Maker<'_> {
             && let FieldType::OneOf(members) = &field.of
         {
             made.checks.enumeration = Enumeration::new(members.iter().map(|member| json!(member)).collect());
+        }
+        if let Some((least, most)) = field.bounds {
+            let least = least.max(made.checks.minimum.map_or(i64::MIN, |_| 0));
+            // An end of what numbers hold is no bound.
+            made.checks.minimum = small(least);
+            made.checks.maximum = small(most);
         }
         let is_not_zero = field.presence == Presence::WhereNotZero || field.is_certain;
         if is_not_zero && !field.may_be_absent {
@@ -141,6 +160,11 @@ impl Maker<'_> {
             matches!(of, FieldType::Bytes | FieldType::List(_) | FieldType::Map(_) | FieldType::Time);
         made
     }
+}
+
+/// A bound, as schemas have it: a number of which every digit is kept.
+fn small(bound: i64) -> Option<f64> {
+    i32::try_from(bound).ok().map(f64::from)
 }
 
 /// Where all fields but names point to something with fields of its own, as the sources of a volume, one of them is likely set.

@@ -17,13 +17,11 @@ use super::readings::Readings;
 use super::regular;
 use super::sample;
 use super::term::{Sort, Term, Terms};
-use super::view::{View, is_open};
+use super::view::View;
 use super::{Undecided, undecided};
 
 /// Most items that are written out, whatever is declared.
 pub(super) const MOST_ITEMS: usize = 64;
-/// Terms of one question.
-const MOST_TERMS: usize = 300_000;
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct NodeId(usize);
@@ -116,6 +114,8 @@ pub(super) struct World<'s> {
     pub(super) has_usual_keys: bool,
     /// A property of a node that is that of another object.
     pub(super) replaced: Option<(NodeId, &'static str, NodeId)>,
+    /// What was done for the question.
+    pub(super) steps: usize,
 }
 
 impl<'s> World<'s> {
@@ -137,15 +137,8 @@ impl<'s> World<'s> {
             mismatches: BTreeMap::new(),
             has_usual_keys: false,
             replaced: None,
+            steps: 0,
         }
-    }
-
-    /// Fails when there are too many terms.
-    pub(super) fn check_size(&self) -> Result<(), Undecided> {
-        if self.terms.len() > MOST_TERMS {
-            return Err(undecided("more combinations than can be written out; fewer --items may help"));
-        }
-        Ok(())
     }
 
     /// A whole object.
@@ -167,6 +160,10 @@ impl<'s> World<'s> {
     pub(super) fn add(&mut self, node: Node<'s>) -> NodeId {
         self.nodes.push(node);
         NodeId(self.nodes.len().saturating_sub(1))
+    }
+
+    pub(super) const fn count_nodes(&self) -> usize {
+        self.nodes.len()
     }
 
     pub(super) fn node(&self, id: NodeId) -> Result<&Node<'s>, Undecided> {
@@ -358,86 +355,6 @@ impl<'s> World<'s> {
             let holds = self.terms.le(value, most);
             self.assume(here, holds);
         }
-    }
-
-    /// What the schema demands of a node of its own.
-    fn checks(&mut self, id: NodeId, schema: &'s Schema, here: Term) -> Result<(), Undecided> {
-        let demands = self.demands(id, schema)?;
-        for demand in demands {
-            match demand {
-                Ok(condition) => self.assume(here, condition),
-                Err(what) => self.relax(what),
-            }
-        }
-        if matches!(self.node(id)?.form, Some(Form::Any)) {
-            self.relax("values of types that are not followed");
-        }
-        let mut required = schema.checks.required.iter();
-        let has_undeclared = required.any(|name| !schema.properties.contains_key(name));
-        if schema.is_type(&SchemaType::Object) && has_undeclared {
-            self.relax("required fields that are not declared");
-        }
-        // Required properties are there; that the others of a minimal number are, is left out.
-        if schema.is_type(&SchemaType::Object) && schema.additional_schema().is_none() {
-            let checks = &schema.checks;
-            if checks.min_properties.is_some_and(|least| least > 0) || checks.max_properties.is_some() {
-                let count = self.count_properties(id)?;
-                match count {
-                    Some(count) => {
-                        let (least, most) = (checks.min_properties, checks.max_properties);
-                        self.between(here, count, least.map(i128::from), most.map(i128::from));
-                    }
-                    None => self.relax("a number of properties"),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// How many properties an object has; none where there may be undeclared ones.
-    pub(super) fn count_properties(&mut self, id: NodeId) -> Result<Option<Term>, Undecided> {
-        let node = self.node(id)?;
-        let (schema, is_metadata) = (node.schema, node.is_metadata);
-        if is_open(schema) || is_metadata {
-            return Ok(None);
-        }
-        let mut parts = Vec::new();
-        for name in schema.properties.keys() {
-            let Some(child) = self.property(id, name)? else { return Ok(None) };
-            let present = self.node(child)?.present;
-            let (one, zero) = (self.terms.int(1), self.terms.int(0));
-            parts.push(self.terms.ite(present, one, zero));
-        }
-        Ok(Some(self.terms.sum(&parts)))
-    }
-
-    /// Properties that an object must have are made, so that a model says what they are; as deep as `depth`.
-    pub(super) fn complete(&mut self, id: NodeId, depth: usize) -> Result<(), Undecided> {
-        let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
-        match self.force(id)? {
-            Form::Object(_) => {
-                let schema = self.node(id)?.schema;
-                for name in &schema.checks.required {
-                    self.property(id, name)?;
-                }
-                let Form::Object(known) = self.force(id)? else { return Ok(()) };
-                for child in known.values() {
-                    self.complete(*child, depth)?;
-                }
-            }
-            Form::List { items, .. } => {
-                for item in items {
-                    self.complete(item, depth)?;
-                }
-            }
-            Form::Map { entries, .. } => {
-                for (_, entry) in entries {
-                    self.complete(entry, depth)?;
-                }
-            }
-            Form::Bool(_) | Form::Int(_) | Form::Text(_) | Form::IntOrText { .. } | Form::Any => {}
-        }
-        Ok(())
     }
 
     /// Whether the solver's texts have these characters.

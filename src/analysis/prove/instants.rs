@@ -1,4 +1,4 @@
-//! Parts of instants, in UTC, and how many of a unit a duration has.
+//! Parts of instants, in UTC and in zones of one offset, and how many of a unit a duration has.
 
 use admit_cel::syntax::{Expr, ExprId, Literal};
 
@@ -6,6 +6,7 @@ use super::eval::Evaluator;
 use super::reader::BILLION;
 use super::term::{Sort, Term, Terms};
 use super::value::{Outcome, Value};
+use super::zones::{self, Zone};
 use super::{Undecided, undecided};
 
 const MINUTE: i64 = 60;
@@ -46,15 +47,24 @@ impl Evaluator<'_, '_, '_> {
             [operand, zone] => (*operand, Some(*zone)),
             _ => return None,
         };
-        let is_utc = |id: ExprId| matches!(self.ast.expr(id), Expr::Literal(Literal::String(zone)) if **zone == *"UTC");
-        if zone.is_some_and(|zone| !is_utc(zone)) {
-            return Some(Err(undecided("parts of an instant in a time zone")));
-        }
+        let named = zone.map(|zone| match self.ast.expr(zone) {
+            Expr::Literal(Literal::String(zone)) => zones::zone(zone),
+            _ => Zone::Unknown("parts of an instant in a time zone that is not constant"),
+        });
+        let offset = match named.unwrap_or(Zone::Fixed(0)) {
+            Zone::Fixed(minutes) => Some(minutes),
+            Zone::None => None,
+            Zone::Unknown(why) => return Some(Err(undecided(why))),
+        };
         let span = self.ast.span(operand);
         Some(self.eval(operand).and_then(|operand| {
             self.each(&operand, &mut |this, value| match value {
                 Value::Instant(nanos) => {
-                    let part = part_of(&mut this.world.terms, *nanos, function);
+                    let Some(minutes) = offset else { return Ok(this.world.failed()) };
+                    let terms = &mut this.world.terms;
+                    let offset = terms.int(i128::from(minutes).saturating_mul((MINUTE * BILLION).into()));
+                    let local = terms.add(*nanos, offset);
+                    let part = part_of(terms, local, function);
                     Ok(this.world.good(Value::Int(part)))
                 }
                 Value::Span(nanos) if zone.is_none() => match this.units(*nanos, function, span) {

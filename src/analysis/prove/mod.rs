@@ -18,12 +18,13 @@
 //! |---|---|
 //! | `term`, `literal` | terms of SMT-LIB 2 and their text |
 //! | `regular`, `sample`, `inclusion` | patterns as languages, texts that schemas allow, patterns that say less than others |
-//! | `document`, `roots`, `lists`, `demands`, `needed` | an object that may be any that a schema allows |
+//! | `document`, `roots`, `lists`, `demands`, `complete`, `needed` | an object that may be any that a schema allows |
+//! | `size` | how large a question may grow |
 //! | `made` | an object as it is read with another schema |
 //! | `value`, `equality`, `eval`, `calls`, `numbers` | what expressions come to |
 //! | `texts`, `named`, `formats` | functions on texts, and formats |
 //! | `measures`, `reader`, `readings`, `reading` | quantities, instants and durations that texts are read as |
-//! | `instants` | years, hours and other parts of instants and durations |
+//! | `instants`, `zones` | years, hours and other parts of instants and durations |
 //! | `networks`, `parser`, `parsing` | addresses, networks and URLs that texts are taken apart into |
 //! | `derived`, `found` | texts made of texts, and what is found in them |
 //! | `guess`, `guesses` | what is not followed, taken for anything |
@@ -44,6 +45,7 @@ mod agree;
 mod builtin;
 mod calls;
 mod changes;
+mod complete;
 mod demands;
 mod derived;
 mod document;
@@ -84,6 +86,7 @@ mod script;
 mod search;
 mod shrink;
 mod side;
+mod size;
 mod subject;
 mod subjects;
 mod term;
@@ -93,6 +96,7 @@ mod value;
 mod view;
 mod whole;
 mod written;
+mod zones;
 
 use admit_cel::Span;
 use serde_json::Value as Json;
@@ -122,6 +126,9 @@ pub enum SolverError {
     /// Its time was over.
     #[error("the solver did not answer in time")]
     TimedOut,
+    /// Its memory was over.
+    #[error("too large: {0} took all of the memory that a solver may take")]
+    OutOfMemory(String),
     /// It could not be started, or ended by itself.
     #[error("{0}")]
     Broken(String),

@@ -1,6 +1,6 @@
 //! What of a question a solver is asked: texts of which nothing but their own schema is known need no solver.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::document::World;
@@ -19,21 +19,14 @@ impl World<'_> {
     pub(super) fn needed(&self, goals: &[Term]) -> Needed {
         let in_goals: BTreeSet<Term> = self.terms.variables_of(goals).into_iter().collect();
         let mut open = vec![true; self.assumed.len()];
-        let occurrences: Vec<Vec<Term>> =
-            self.assumed.iter().map(|term| self.terms.variables_of(std::slice::from_ref(term))).collect();
-        let mut places: BTreeMap<Term, Vec<usize>> = BTreeMap::new();
-        for (at, variables) in occurrences.iter().enumerate() {
-            for variable in variables {
-                places.entry(*variable).or_default().push(at);
-            }
-        }
+        let elsewhere = self.texts_elsewhere();
         let mut texts = Model::new();
         for (variable, sample, own) in &self.own_texts {
-            let elsewhere = places.get(variable).into_iter().flatten().any(|at| !own.contains(at));
-            let says_more = occurrences
-                .get(own.clone())
-                .is_none_or(|own| own.iter().any(|variables| self.says_more(*variable, variables)));
-            if elsewhere || says_more || in_goals.contains(variable) {
+            if elsewhere.contains(variable) || in_goals.contains(variable) {
+                continue;
+            }
+            let own_variables = self.assumed.get(own.clone()).map(|own| self.terms.variables_of(own));
+            if own_variables.is_none_or(|own| self.says_more(*variable, &own)) {
                 continue;
             }
             open.get_mut(own.clone()).into_iter().flatten().for_each(|is_open| *is_open = false);
@@ -43,13 +36,28 @@ impl World<'_> {
         Needed { assumed: assumed.map(|(term, _)| *term).collect(), texts }
     }
 
+    /// The variables of assumptions that are not those of a text's own schema, or are those of another text's.
+    fn texts_elsewhere(&self) -> BTreeSet<Term> {
+        let mut is_own = vec![false; self.assumed.len()];
+        let mut elsewhere = BTreeSet::new();
+        for (variable, _, own) in &self.own_texts {
+            is_own.get_mut(own.clone()).into_iter().flatten().for_each(|is_own| *is_own = true);
+            let variables = self.terms.variables_of(self.assumed.get(own.clone()).unwrap_or_default());
+            elsewhere.extend(variables.into_iter().filter(|other| other != variable));
+        }
+        let others = self.assumed.iter().zip(is_own).filter(|(_, is_own)| !is_own);
+        let others: Vec<Term> = others.map(|(term, _)| *term).collect();
+        elsewhere.extend(self.terms.variables_of(&others));
+        elsewhere
+    }
+
     /// Asks once more, of objects whose texts are those that were found without a solver: what schemas demand and is not followed
     /// they satisfy.
     pub(super) fn asked_of_samples(&self, roots: &[Term]) -> String {
         if self.relaxed.is_empty() && self.guesses.made.is_empty() {
             return String::new();
         }
-        let variables = self.terms.variables_of(roots);
+        let variables: BTreeSet<Term> = self.terms.variables_of(roots).into_iter().collect();
         let mut script = String::from("(push 1)\n");
         for (variable, sample, _) in
             self.own_texts.iter().filter(|(variable, ..)| variables.contains(variable))

@@ -4,6 +4,7 @@ use admit_cel::syntax::{Expr, ExprId};
 
 use super::document::World;
 use super::eval::Evaluator;
+use super::literal::Given;
 use super::parser::{Parser, URL_TEXTS, number};
 use super::readings::{Address, Edges, Network};
 use super::term::{Sort, Term};
@@ -264,6 +265,32 @@ impl World<'_> {
         if self.terms.known_text(text).is_none() {
             self.note_reading(parser.name(), Some(span));
         }
+    }
+
+    /// The text of an address in its canonical form. Whatever the number is, there is one.
+    pub(super) fn written_address(&mut self, address: Address) -> Result<Term, Undecided> {
+        if let Some((_, text)) = self.readings.written.iter().find(|(known, _)| *known == address) {
+            return Ok(*text);
+        }
+        let known = self.terms.known_bool(address.is_v4).zip(self.terms.known_int(address.number));
+        if let Some((is_v4, number)) = known {
+            let parts = [Given::Bool(is_v4), Given::Int(number), Given::Bool(true)];
+            let spellings = Parser::Address.spellings(&parts);
+            let text =
+                spellings.into_iter().find(|text| Parser::Address.parts(text).as_deref() == Some(&parts));
+            let text = text.ok_or_else(|| undecided("the text of an address that none is read as"))?;
+            return Ok(self.terms.text(&text));
+        }
+        let text = self.terms.variable(Sort::Text);
+        let parsed = self.parsed(Parser::Address, text)?;
+        let [is_v4, number, is_canonical] = parsed.parts[..] else {
+            return Err(undecided("the text of an address"));
+        };
+        let same = [self.terms.eq(is_v4, address.is_v4), self.terms.eq(number, address.number)];
+        let holds = self.terms.and(&[parsed.good, is_canonical, same[0], same[1]]);
+        self.assumed.push(holds);
+        self.readings.written.push((address, text));
+        Ok(text)
     }
 
     fn is_in(&mut self, address: Address, ranges: Ranges) -> Term {

@@ -28,6 +28,7 @@ impl Evaluator<'_, '_, '_> {
                 if is_merged(left) || is_merged(right) {
                     return Err(undecided("sets and map lists put together"));
                 }
+                self.world.make_room(left.items.len().saturating_add(right.items.len()))?;
                 let items = left.items.iter().chain(right.items.iter()).cloned().collect();
                 Ok(self.world.good(Value::list(items)))
             }
@@ -193,6 +194,10 @@ impl Evaluator<'_, '_, '_> {
             ("int", Value::Span(nanos)) => Ok(self.world.good(Value::Int(*nanos))),
             ("string", Value::Int(number)) => {
                 let text = self.printed(*number);
+                Ok(self.world.good(Value::Text(text)))
+            }
+            ("string", Value::Address(address)) => {
+                let text = self.world.written_address(*address)?;
                 Ok(self.world.good(Value::Text(text)))
             }
             ("type", value) => {

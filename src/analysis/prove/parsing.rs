@@ -154,13 +154,15 @@ impl World<'_> {
     /// Tells the solver what the parts of the constants of a question are, and what texts say of their parts.
     pub(super) fn settle_parsed(&mut self, roots: &[Term], constants: &BTreeSet<String>) {
         let mut left = MOST_FACTS;
-        for parsed in self.readings.parsed.clone() {
+        let parsed = self.readings.parsed.clone();
+        let looked_into = if parsed.is_empty() { BTreeSet::new() } else { self.terms.looked_into(roots) };
+        for parsed in parsed {
             for constant in constants.iter().take(left) {
                 self.settle_parts(&parsed, constant);
             }
             left = left.saturating_sub(constants.len());
             self.settle_parts_of_pattern(&parsed);
-            if self.terms.is_looked_into(parsed.text, roots) {
+            if looked_into.contains(&parsed.text) {
                 self.settle_parts_of_text(&parsed, constants);
             }
             if parsed.parser == Parser::Url {

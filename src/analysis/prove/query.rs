@@ -209,6 +209,11 @@ impl<'a> Inquiry<'a> {
         let objects = Objects { new, old };
         if let Some(old) = old {
             same_identity(&mut world, new, old).map_err(one)?;
+            for path in &self.subject.fixed {
+                world.keep(new, old, path).map_err(one)?;
+            }
+        } else if let Some(fresh) = &self.subject.fresh_status {
+            world.limit_status(new, fresh).map_err(one)?;
         }
         self.share_what_stays(&mut world, objects).map_err(one)?;
         let left = rules::ruling(&mut world, &self.left.rules, objects, 0);
@@ -271,7 +276,7 @@ impl<'a> Inquiry<'a> {
         let (script, texts) = script(&prepared.world, prepared.broken);
         let answers = match solver.ask(&script) {
             Ok(text) => model::answers(&script, &text),
-            Err(error @ SolverError::TimedOut) => {
+            Err(error @ (SolverError::TimedOut | SolverError::OutOfMemory(_))) => {
                 return Ok(self.tried(prepared, that, &error.to_string(), over));
             }
             Err(SolverError::Broken(why)) => return Ok(Verdict::Undecided(vec![undecided(why)])),

@@ -92,6 +92,8 @@ pub(super) struct Readings {
     pub(super) parsed: Vec<Parsed>,
     pub(super) edges: Vec<(Network, Edges)>,
     pub(super) last: Vec<Last>,
+    /// Addresses that are written, each as its text.
+    pub(super) written: Vec<(Address, Term)>,
     /// Which functions are not followed, if an object that is found turns out to be none.
     pub(super) notes: Vec<Undecided>,
 }

@@ -17,7 +17,7 @@ use super::subject::kind_of;
 use super::term::{Sort, Term};
 use super::whole::whole;
 use super::written::{Step, Trial};
-use super::{Counterexample, Solver, SolverError, Undecided, undecided};
+use super::{Counterexample, Solver, Undecided, undecided};
 
 /// What is known of one step; [`super::Upgrade`] has an example.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -314,8 +314,7 @@ impl<'s> Question<'s> {
 pub(super) fn answers(solver: &mut dyn Solver, script: &str) -> Result<Vec<Sat>, Undecided> {
     match solver.ask(script) {
         Ok(text) => Ok(model::answers(script, &text)),
-        Err(SolverError::TimedOut) => Err(undecided(SolverError::TimedOut.to_string())),
-        Err(SolverError::Broken(why)) => Err(undecided(why)),
+        Err(error) => Err(undecided(error.to_string())),
     }
 }
 

@@ -51,6 +51,39 @@ impl World<'_> {
     }
 }
 
+impl World<'_> {
+    /// Takes away what the status of a new object has not.
+    pub(super) fn limit_status(&mut self, object: NodeId, fresh: &[String]) -> Result<(), Undecided> {
+        let Some(status) = self.property(object, "status")? else { return Ok(()) };
+        let schema = self.node(status)?.schema;
+        for name in schema.properties.keys().filter(|name| !fresh.iter().any(|fresh| **fresh == ***name)) {
+            self.forget(status, name)?;
+        }
+        Ok(())
+    }
+
+    /// Lets an object have a field of another one, as far as both surely have what it is in.
+    pub(super) fn keep(&mut self, new: NodeId, old: NodeId, path: &str) -> Result<(), Undecided> {
+        let (mut new, mut old, mut rest) = (new, old, path);
+        while let Some((outer, below)) = rest.split_once('.') {
+            let (Some(one), Some(other)) = (self.property(new, outer)?, self.property(old, outer)?) else {
+                return Ok(());
+            };
+            for node in [one, other] {
+                if self.terms.known_bool(self.node(node)?.here) != Some(true) {
+                    return Ok(());
+                }
+            }
+            (new, old, rest) = (one, other, below);
+        }
+        self.force(new)?;
+        if let Some(child) = self.property(old, rest)? {
+            self.insert(new, rest, child);
+        }
+        Ok(())
+    }
+}
+
 /// Whether a schema demands one thing where another is so.
 pub(super) fn has_alternatives(schema: &Schema) -> bool {
     let checks = &schema.checks;

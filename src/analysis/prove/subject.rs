@@ -49,6 +49,10 @@ pub struct Subject {
     /// Of whole objects, as rules of a definition see them, and as policies do.
     pub(super) typed: Schema,
     pub(super) plain: Schema,
+    /// Fields that no change leaves other than they were.
+    pub(super) fixed: Vec<String>,
+    /// The fields that the status of a new object may have; none where it may have any.
+    pub(super) fresh_status: Option<Vec<String>>,
     /// Of objects that a server likely lets through, where more is demanded of them than their schema says.
     pub(super) likely: Option<Schema>,
 }
@@ -93,7 +97,19 @@ impl Subject {
         let plain = whole(&schema, &kind, is_namespaced, true);
         let source = Source::Definition(Box::new(bare));
         let subresources = vec!["status".to_owned()];
-        Ok(Self { source, version, kind, plural, is_namespaced, subresources, typed, plain, likely: None })
+        Ok(Self {
+            source,
+            version,
+            kind,
+            plural,
+            is_namespaced,
+            subresources,
+            typed,
+            plain,
+            fixed: Vec::new(),
+            fresh_status: None,
+            likely: None,
+        })
     }
 
     /// The objects of a kind that a server has built in, about which policies are asked alone; none where it is not known.
@@ -113,6 +129,8 @@ impl Subject {
             // No rules of a definition are asked about it.
             typed: plain.clone(),
             plain,
+            fixed: served.fixed.clone(),
+            fresh_status: served.fresh_status.clone(),
             likely: Some(builtin::schema(catalogue, served, Sureness::Likely)),
         })
     }

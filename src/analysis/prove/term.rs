@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use super::literal::{written_int, written_text};
 
@@ -60,9 +61,30 @@ pub(super) enum Constant {
 /// All terms of a question.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
-    shapes: Vec<Shape>,
-    known: HashMap<Shape, Term>,
+    shapes: Vec<Rc<Shape>>,
+    known: HashMap<Rc<Shape>, Term>,
     variables: u32,
+    /// About how much memory they take.
+    bytes: usize,
+}
+
+/// What a term takes beside its parts and texts: its shape with two counts, and its places in the list and the table, which have
+/// room to grow.
+const EACH: usize =
+    size_of::<Shape>() + 2 * size_of::<usize>() + 2 * size_of::<usize>() + 3 * size_of::<(usize, Term)>();
+
+impl Shape {
+    /// What it takes beside itself.
+    const fn payload(&self) -> usize {
+        match self {
+            Self::Bool(_) | Self::Int(_) | Self::Variable(..) => 0,
+            Self::Text(text) => text.len(),
+            Self::Apply(Op::Plain(..), parts) => size_of_val(&**parts),
+            Self::Apply(Op::InLanguage(language), parts) => {
+                language.len().saturating_add(size_of_val(&**parts))
+            }
+        }
+    }
 }
 
 impl Terms {
@@ -71,18 +93,25 @@ impl Terms {
             return *term;
         }
         let term = Term(u32::try_from(self.shapes.len()).unwrap_or(u32::MAX));
-        self.shapes.push(shape.clone());
+        self.charge(EACH.saturating_add(shape.payload()));
+        let shape = Rc::new(shape);
+        self.shapes.push(Rc::clone(&shape));
         self.known.insert(shape, term);
         term
     }
 
-    /// How many there are.
-    pub(super) const fn len(&self) -> usize {
-        self.shapes.len()
+    /// Counts memory that something made of terms takes.
+    pub(super) const fn charge(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// About how much memory they take.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
     }
 
     fn shape(&self, term: Term) -> Option<&Shape> {
-        self.shapes.get(term.0 as usize)
+        self.shapes.get(term.0 as usize).map(|shape| &**shape)
     }
 
     pub(super) fn bool(&mut self, value: bool) -> Term {
@@ -252,13 +281,17 @@ impl Terms {
         self.known.contains_key(&Shape::Apply(Op::Plain("=", Sort::Bool), parts))
     }
 
-    /// Whether some term is about what a text is made of, and not only about which text it is and how long.
-    pub(super) fn is_looked_into(&self, text: Term, roots: &[Term]) -> bool {
-        self.all_of(roots).into_iter().any(|term| match self.shape(term) {
-            Some(Shape::Apply(Op::Plain("=" | "ite" | "str.len", _), _)) => false,
-            Some(Shape::Apply(_, parts)) => parts.contains(&text),
-            _ => false,
-        })
+    /// The texts that some terms are about as made of something, and not only as which text they are and how long.
+    pub(super) fn looked_into(&self, roots: &[Term]) -> BTreeSet<Term> {
+        let mut found = BTreeSet::new();
+        for term in self.all_of(roots) {
+            match self.shape(term) {
+                Some(Shape::Apply(Op::Plain("=" | "ite" | "str.len", _), _)) => {}
+                Some(Shape::Apply(_, parts)) => found.extend(parts),
+                _ => {}
+            }
+        }
+        found
     }
 
     /// Declarations and definitions of all that the terms are made of, in their order; a term is then known by its name.

@@ -188,6 +188,7 @@ impl Evaluator<'_, '_, '_> {
         let yes = self.world.terms.bool(true);
         if let Some(known) = self.world.terms.known_text(text).map(str::to_owned) {
             let limit = limit.unwrap_or(usize::MAX);
+            self.world.make_room(known.splitn(limit, separator).count())?;
             let parts =
                 known.splitn(limit, separator).map(|part| (yes, Value::Text(self.world.terms.text(part))));
             return Ok(Value::list(parts.collect()));

@@ -191,6 +191,8 @@ impl<'s> World<'s> {
                 Value::Optional(is_there, Rc::new(value))
             }
             (Value::List(a), Value::List(b)) if a.kind == b.kind => {
+                let all = a.items.len().saturating_add(b.items.len());
+                self.terms.charge(all.saturating_mul(size_of::<(Term, Value)>()));
                 let shared = a.items.iter().zip(b.items.iter()).take_while(|(x, y)| x == y).count();
                 let mut items: Vec<(Term, Value)> = a.items.iter().take(shared).cloned().collect();
                 for (there, value) in a.items.iter().skip(shared) {

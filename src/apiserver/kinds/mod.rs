@@ -38,6 +38,7 @@ mod storage;
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::names::NameRule;
 use serde_json::Value;
 
 use crate::clock::Clock;
@@ -54,6 +55,26 @@ pub(crate) struct Request<'r> {
 
 /// What is wrong with the name of an object, or with the prefix of one.
 type NameProblems = fn(&Value, &str, bool) -> Vec<String>;
+
+/// What the names of a kind are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Naming {
+    /// What a rule allows.
+    Rule(NameRule),
+    /// Judged by the kind itself.
+    Own(NameProblems),
+}
+
+impl Naming {
+    /// What is wrong with a name, or with the prefix of one.
+    pub(crate) fn problems(self, object: &Value, name: &str, is_prefix: bool) -> Vec<String> {
+        match self {
+            Self::Rule(rule) => rule.problems(name, is_prefix),
+            Self::Own(problems) => problems(object, name, is_prefix),
+        }
+    }
+}
+
 /// Warnings about an object, and the one that it replaces.
 type Warnings = fn(&Value, Option<&Value>) -> Vec<String>;
 
@@ -141,7 +162,7 @@ pub(crate) struct Strategy {
     pub(crate) derived_annotations: &'static [&'static str],
     /// What is wrong with a name, given the object, the name (or the prefix of one that is to be made) and whether it is
     /// a prefix. In place of the rule that most kinds follow.
-    pub(crate) name: Option<NameProblems>,
+    pub(crate) name: Option<Naming>,
     /// What is wrong with an object, whether it is new or changed. Metadata are validated by the registry.
     pub(crate) validate: Option<fn(&Value, &mut FieldErrors)>,
     /// What is wrong with a new object only, after `validate`.

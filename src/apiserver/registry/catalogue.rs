@@ -1,20 +1,26 @@
 //! The field tables and the rows of served kinds, as those see them who ask where a value may stand, too.
 
+use std::str::Split;
 use std::sync::LazyLock;
 
+use admit_apimachinery::names::NameRule;
 use admit_policy::{
     Catalogue, Connection, FieldShape, FieldType, GroupVersionKind, Presence, ServedKind, Shape,
 };
+use serde_json::Value;
+
+use super::storage_version::empty_status;
 
 use crate::builtin::{Field, ListType, TypeRef, tables};
+use crate::kinds::{Habit, Naming, has, strategy};
 use crate::resources::{Asked, ResourceInfo, Scope, Subresource, builtin_rows};
 
 /// All built-in kinds that are stored.
 pub(super) static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
     let shapes = tables().ids().map(|id| {
         let name = tables().get(id).openapi_name();
-        let certain = certain(&name);
-        let fields = tables().flat_fields(id).into_iter().map(|one| field(one, &certain)).collect();
+        let known = Known::of(&name);
+        let fields = tables().flat_fields(id).into_iter().map(|one| field(one, &known)).collect();
         Shape { name, fields }
     });
     let mut shapes: Vec<Shape> = shapes.collect();
@@ -27,6 +33,8 @@ pub(super) static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
 fn kind(row: &ResourceInfo, shapes: &mut Vec<Shape>) -> Option<ServedKind> {
     let shape = tables().kind(&row.group, &row.version, &row.kind)?;
     let written = row.subresources.iter().copied().filter(|subresource| subresource.is_stored());
+    let name = strategy(row).and_then(|strategy| strategy.name);
+    let path = format!("{}/{}", row.api_version(), row.kind);
     Some(ServedKind {
         kind: GroupVersionKind::new(row.group.as_str(), row.version.as_str(), row.kind.as_str()),
         plural: row.plural.clone(),
@@ -34,7 +42,25 @@ fn kind(row: &ResourceInfo, shapes: &mut Vec<Shape>) -> Option<ServedKind> {
         subresources: written.map(Subresource::name).map(str::to_owned).collect(),
         connections: row.subresources.iter().filter_map(|one| connection(row, *one, shapes)).collect(),
         shape: shape.index(),
+        name: match name {
+            None => Some(NameRule::Subdomain),
+            Some(Naming::Rule(rule)) => Some(rule),
+            Some(Naming::Own(_)) => None,
+        },
+        fixed: words(FIXED, &path).map(str::to_owned).collect(),
+        fresh_status: fresh_status(row, &path),
     })
+}
+
+/// The fields that the status of a new object may have, of the kinds of which that is known.
+fn fresh_status(row: &ResourceInfo, path: &str) -> Option<Vec<String>> {
+    let set = line(FRESH, path)?;
+    if !row.serves(Subresource::Status) || has(row, Habit::StatusIsKept) {
+        return None;
+    }
+    let empty = empty_status(row);
+    let empty = empty.as_ref().and_then(Value::as_object).into_iter().flat_map(|empty| empty.keys().cloned());
+    Some(empty.chain(set.map(str::to_owned)).collect())
 }
 
 /// What is connected to, with options of their own kind; those with the same fields are of one type.
@@ -56,6 +82,7 @@ fn connection(row: &ResourceInfo, subresource: Subresource, shapes: &mut Vec<Sha
             presence: Presence::WhereSet,
             is_certain: false,
             is_closed: false,
+            bounds: None,
             keys: Vec::new(),
             absent: None,
         });
@@ -71,15 +98,48 @@ fn connection(row: &ResourceInfo, subresource: Subresource, shapes: &mut Vec<Sha
 const CERTAIN: &str = include_str!("certain.txt");
 /// Marks the fields that hold a member of their enumeration.
 const CLOSED: char = '=';
+/// The numbers that fields hold, a type a line.
+const BOUNDS: &str = include_str!("bounds.txt");
+/// The fields that no change leaves other than they were, a kind a line.
+const FIXED: &str = include_str!("fixed.txt");
+/// The fields of the status that a server sets in new objects, a kind a line.
+const FRESH: &str = include_str!("fresh.txt");
 
-/// The fields that no object of a type lacks.
-fn certain(name: &str) -> Vec<&'static str> {
-    let mut lines = CERTAIN.lines().map(|line| line.split(' '));
-    let line = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words));
-    line.into_iter().flatten().collect()
+/// The words of the line that begins with a name, after it; none where there is no such line.
+fn line<'t>(lines: &'t str, name: &str) -> Option<Split<'t, char>> {
+    let mut lines = lines.lines().map(|line| line.split(' '));
+    lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))
 }
 
-fn field(field: &Field, certain: &[&str]) -> FieldShape {
+fn words<'t>(lines: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
+    line(lines, name).into_iter().flatten()
+}
+
+/// What is known of the fields of a type beyond what they hold.
+struct Known {
+    certain: Vec<&'static str>,
+    bounds: Vec<(&'static str, (i64, i64))>,
+}
+
+impl Known {
+    fn of(name: &str) -> Self {
+        Self {
+            certain: words(CERTAIN, name).collect(),
+            bounds: words(BOUNDS, name).filter_map(bounds).collect(),
+        }
+    }
+}
+
+/// `port:1..65535`; what is left out is the end of what the type holds.
+fn bounds(word: &'static str) -> Option<(&'static str, (i64, i64))> {
+    let (name, range) = word.split_once(':')?;
+    let (least, most) = range.split_once("..")?;
+    let end = |text: &str, open: i64| if text.is_empty() { Some(open) } else { text.parse().ok() };
+    Some((name, (end(least, i64::MIN)?, end(most, i64::MAX)?)))
+}
+
+fn field(field: &Field, known: &Known) -> FieldShape {
+    let Known { certain, bounds } = known;
     FieldShape {
         name: field.name.to_owned(),
         of: of(&field.kind),
@@ -88,6 +148,7 @@ fn field(field: &Field, certain: &[&str]) -> FieldShape {
         presence: presence(field),
         is_certain: certain.iter().any(|one| one.trim_end_matches(CLOSED) == field.name),
         is_closed: certain.iter().any(|one| one.strip_suffix(CLOSED) == Some(field.name)),
+        bounds: bounds.iter().find(|(name, _)| *name == field.name).map(|(_, bounds)| *bounds),
         keys: match &field.list {
             Some(ListType::Map(keys)) => keys.iter().map(|key| (*key).to_owned()).collect(),
             Some(ListType::Atomic | ListType::Set) | None => Vec::new(),
@@ -175,5 +236,47 @@ mod tests {
             seen.push(name);
         }
         assert!(seen.len() > 30, "{seen:?}");
+    }
+
+    #[test]
+    fn what_is_bounded_is_a_number_and_its_type_has_it() {
+        let mut seen = 0;
+        for line in BOUNDS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let mut words = line.split(' ');
+            let name = words.next().unwrap();
+            let shape = CATALOGUE.shapes.iter().find(|shape| shape.name == name);
+            let shape = shape.unwrap_or_else(|| panic!("there is no type {name}"));
+            for word in words {
+                let (field, (least, most)) = bounds(word).unwrap_or_else(|| panic!("{name} {word}"));
+                let field = shape.fields.iter().find(|known| known.name == field);
+                let field = field.unwrap_or_else(|| panic!("{name} has no field of {word}"));
+                assert!(matches!(field.of, FieldType::Int | FieldType::Int32), "{name} {word}");
+                assert!(least < most && field.bounds == Some((least, most)), "{name} {word}");
+                seen += 1;
+            }
+        }
+        assert!(seen > 50, "{seen}");
+    }
+
+    #[test]
+    fn what_is_fixed_is_a_field_of_a_kind() {
+        let mut seen = 0;
+        for line in FIXED.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let (name, paths) = line.split_once(' ').unwrap();
+            let is_it =
+                |served: &&ServedKind| format!("{}/{}", served.kind.api_version(), served.kind.kind) == name;
+            let served =
+                CATALOGUE.kinds.iter().find(is_it).unwrap_or_else(|| panic!("there is no kind {name}"));
+            assert_eq!(served.fixed, paths.split(' ').collect::<Vec<_>>());
+            for path in &served.fixed {
+                let mut shape = Some(served.shape);
+                for part in path.split('.') {
+                    let field = CATALOGUE.field(shape.unwrap_or_else(|| panic!("{name} {path}")), part);
+                    shape = field.unwrap_or_else(|| panic!("{name} {path}")).of.shape();
+                }
+                seen += 1;
+            }
+        }
+        assert!(seen > 30, "{seen}");
     }
 }

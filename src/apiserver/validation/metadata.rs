@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 use serde_json::Value;
 
 use super::label_pairs;
-use crate::kinds::strategy;
+use crate::kinds::{Naming, strategy};
 use crate::object;
 use crate::resources::{ResourceInfo, Scope};
 use crate::status::{Cause, Causes};
@@ -36,11 +36,9 @@ pub(crate) fn validate(info: &ResourceInfo, object: &Value) -> Causes {
 }
 
 fn names(info: &ResourceInfo, object: &Value) -> Causes {
-    let own = strategy(info).and_then(|strategy| strategy.name);
-    let problems = |name: &str, prefix: bool| match own {
-        Some(rule) => rule(object, name, prefix),
-        None => NameRule::Subdomain.problems(name, prefix),
-    };
+    let naming = strategy(info).and_then(|strategy| strategy.name);
+    let naming = naming.unwrap_or(Naming::Rule(NameRule::Subdomain));
+    let problems = |name: &str, prefix: bool| naming.problems(object, name, prefix);
     let mut causes = Causes::default();
     let generate_name = object::meta_str(object, "generateName");
     if !generate_name.is_empty() {

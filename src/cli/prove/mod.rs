@@ -1,6 +1,7 @@
 //! `admit prove`: claims about rules that hold for all objects, or an object for which they do not.
 
 mod answer;
+mod open;
 mod refused;
 mod session;
 mod solver;
@@ -10,7 +11,7 @@ mod upgrade;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use admit_analysis::prove::{Inquiry, Kinds, Question, Side, Solver, Subject, Undecided, Verdict};
+use admit_analysis::prove::{Inquiry, Kinds, Question, Side, Solver, Subject, Verdict};
 use admit_apimachinery::pointer;
 use admit_apiserver::BuiltinKinds;
 use admit_policy::manifest::Document;
@@ -19,6 +20,7 @@ use jiff::SignedDuration;
 use serde_json::Value;
 
 pub(super) use self::answer::Answer;
+use self::open::Compared;
 use self::refused::not_compiled;
 pub(super) use self::solver::Program;
 use super::process::{self, Fault};
@@ -43,6 +45,8 @@ server demands and fills in of the most used ones; what else it demands can make
 Of an upgrade it is asked for each version that both serve whether whatever could be created still can (of documents in which the old \
 definition drops nothing), and whether whatever is stored, in that version, can still be updated without a change, and its status \
 written: with pruning, defaults, ratcheting and oldSelf as the server has them. Each keyword or rule that breaks it is told by its place.
+
+At most 512 MiB are taken, and by each solver as much; what needs more is undecided: too large.
 
 Examples:
   admit prove equivalent old/crd.yaml new/crd.yaml
@@ -195,7 +199,11 @@ impl ProveArgs {
         let mut answers = Vec::new();
         for (old, new) in pairs {
             if let Some(new) = new {
-                answers.extend(asked.answers(old, new)?);
+                let compared = Compared { claim: "create", left: old, right: Some(new) };
+                match compared.too_large(false) {
+                    Some(answer) => answers.push(answer),
+                    None => answers.extend(asked.answers(old, new)?),
+                }
             }
             progress.step();
         }
@@ -225,12 +233,17 @@ impl ProveArgs {
         let progress = Progress::of(Some(pairs.len()), "proving");
         let mut answers = Vec::new();
         for (left, right) in pairs {
+            let (compared, of_policy) = (Compared { claim, left, right }, is_policy(&left.value));
+            if let Some(answer) = compared.too_large(of_policy) {
+                answers.push(answer);
+                continue;
+            }
             let kinds = kinds(left, &definitions)?;
             for subject in &kinds.subjects {
                 answers.push(self.answer((question, claim), subject, left, right)?);
             }
-            if is_policy(&left.value) && (!kinds.unknown.is_empty() || kinds.subjects.is_empty()) {
-                answers.push(of_no_subject(claim, &kinds.unknown, left, right));
+            if of_policy && (!kinds.unknown.is_empty() || kinds.subjects.is_empty()) {
+                answers.push(compared.of_no_subject(&kinds.unknown, of_policy));
             }
             progress.step();
         }
@@ -299,34 +312,6 @@ impl ProveArgs {
             is_policy: is_policy(&left.value),
             at: None,
         })
-    }
-}
-
-/// Of a policy about kinds whose fields are not known: those that are not built in and whose definition is not given.
-fn of_no_subject(
-    claim: &'static str,
-    unknown: &[String],
-    left: &Document,
-    right: Option<&Document>,
-) -> Answer {
-    let compared: Vec<&Document> = std::iter::once(left).chain(right).collect();
-    let kinds = if unknown.is_empty() { "no kinds".to_owned() } else { unknown.join(", ") };
-    let what = if unknown.is_empty() {
-        "constraints that name no kind which policies are asked about".to_owned()
-    } else {
-        format!("objects that are not built in, without a CRD among --definitions: {kinds}")
-    };
-    let field = Some("spec.matchConstraints".to_owned());
-    let place = (left.file.to_string(), left.position("spec.matchConstraints"));
-    Answer {
-        claim,
-        names: compared.iter().map(|document| name(&document.value)).collect(),
-        places: compared.iter().map(|document| (document.file.to_string(), document.here())).collect(),
-        kind: kinds,
-        verdict: Verdict::Undecided(vec![Undecided { what, field, span: None, side: 0 }]),
-        undecided_at: vec![place],
-        is_policy: true,
-        at: None,
     }
 }
 

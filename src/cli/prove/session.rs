@@ -11,8 +11,10 @@ use std::time::Instant;
 
 use admit_analysis::prove::SolverError;
 
-/// Kibibytes of memory that a solver may take: 2 GiB.
-const MEMORY: u64 = 2 << 20;
+/// Kibibytes of memory that a solver may take: 512 MiB.
+const MEMORY: u64 = 512 << 10;
+/// What solvers say when that is not enough.
+const NO_MEMORY: [&str; 2] = ["out of memory", "bad_alloc"];
 /// Bytes that are read of what it prints for a script: a model takes a few thousand.
 const MOST_PRINTED: usize = 16 << 20;
 /// Scripts that one process answers: what it does not give back of its memory is bounded.
@@ -61,10 +63,19 @@ pub(super) fn answer(
     drop(session);
     match stopped {
         Stopped::TooMuch => Err(broken(&format!("it printed more than {MOST_PRINTED} bytes"))),
+        // What was answered before the memory was over is as good as ever.
+        _ if NO_MEMORY.iter().any(|told| text.contains(told)) && !has_answer(&text) => {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            Err(SolverError::OutOfMemory(name.unwrap_or_default()))
+        }
         _ if !text.trim().is_empty() => Ok(text),
         Stopped::Ended => Err(broken(&"it ended without an answer")),
         Stopped::Time => Err(SolverError::TimedOut),
     }
+}
+
+fn has_answer(text: &str) -> bool {
+    text.lines().any(|line| matches!(line.trim(), "sat" | "unsat"))
 }
 
 /// Why a session cannot be asked again.

@@ -94,10 +94,13 @@ impl Solver for Program {
     fn ask(&mut self, script: &str) -> Result<String, SolverError> {
         let Some(second) = &self.second else { return self.answer(script, self.end) };
         // What one takes hours for, the other often answers at once.
+        let is_known = |text: &str| answers(text).next().is_some_and(|answer| answer != "unknown");
         let (text, is_first) = match self.answer(script, self.soon(self.half(FIRST_OPINION))) {
-            Ok(text) if answers(&text).next().is_some_and(|answer| answer != "unknown") => (text, true),
-            _ => match second.answer(script, self.end) {
-                Ok(text) if answers(&text).next().is_some_and(|answer| answer != "unknown") => (text, false),
+            Ok(text) if is_known(&text) => (text, true),
+            first => match (second.answer(script, self.end), first) {
+                (Ok(text), _) if is_known(&text) => (text, false),
+                // More time is no more memory.
+                (_, Err(error @ SolverError::OutOfMemory(_))) => return Err(error),
                 _ => (self.answer(script, self.end)?, true),
             },
         };

@@ -1,6 +1,7 @@
 //! What fields the built-in kinds have, as a graph of types: what of one kind may stand in another place, too. The callers
 //! bring it, as all that is known of built-in kinds.
 
+use admit_apimachinery::names::NameRule;
 use serde_json::Value;
 
 use crate::request::GroupVersionKind;
@@ -9,7 +10,7 @@ use crate::request::GroupVersionKind;
 ///
 /// ```
 /// use admit_policy::{
-///     Catalogue, Connection, FieldShape, FieldType, GroupVersionKind, Presence, ServedKind, Shape,
+///     Catalogue, Connection, FieldShape, FieldType, GroupVersionKind, NameRule, Presence, ServedKind, Shape,
 /// };
 ///
 /// let field = |name: &str, of: FieldType| FieldShape {
@@ -20,6 +21,7 @@ use crate::request::GroupVersionKind;
 ///     presence: Presence::WhereSet,
 ///     is_certain: false,
 ///     is_closed: false,
+///     bounds: None,
 ///     keys: Vec::new(),
 ///     absent: None,
 /// };
@@ -40,6 +42,9 @@ use crate::request::GroupVersionKind;
 ///             shape: 2,
 ///         }],
 ///         shape: 0,
+///         name: Some(NameRule::Subdomain),
+///         fixed: vec!["paws".to_owned()],
+///         fresh_status: Some(vec!["phase".to_owned()]),
 ///     }],
 /// };
 /// let cat = catalogue.kind(&GroupVersionKind::new("example.com", "v1", "Cat")).unwrap();
@@ -83,6 +88,8 @@ pub struct FieldShape {
     pub is_certain: bool,
     /// No object has another text there than [`FieldType::OneOf`] these.
     pub is_closed: bool,
+    /// The least and the greatest whole number that is there in an object that a server lets through, where it is there.
+    pub bounds: Option<(i64, i64)>,
     /// The fields by which items of a list are told apart.
     pub keys: Vec<String>,
     /// The value that has the same effect as leaving the field out.
@@ -150,6 +157,12 @@ pub struct ServedKind {
     pub connections: Vec<Connection>,
     /// The [shape](Catalogue::shapes) of its objects.
     pub shape: usize,
+    /// The rule that the names of its objects follow; none where they are judged in another way.
+    pub name: Option<NameRule>,
+    /// Fields that no change leaves other than they were, with the names of those that they are in: `spec.selector`.
+    pub fixed: Vec<String>,
+    /// The fields that the status of a new object may have: whoever creates one does not say how it stands. None where more is so.
+    pub fresh_status: Option<Vec<String>>,
 }
 
 /// A subresource that is connected to (`CONNECT`): `pods/exec`. [`Catalogue`] has an example.

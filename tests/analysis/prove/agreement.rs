@@ -1,9 +1,9 @@
 //! Random rules on random objects: what the terms say is what the engine says.
 
-use admit_analysis::prove::{Said, Side, Solver as _, Subject, agreement};
+use admit_analysis::prove::{Said, Side, Solver, Subject, agreement};
 use serde_json::{Map, Value, json};
 
-use super::solvers::{Program, tell};
+use super::solvers::{Program, Soon, tell};
 use super::table::definition;
 
 /// Numbers that look random and are the same in every run (xorshift).
@@ -407,7 +407,7 @@ fn agree(answers: &[&str], said: &Said, is_open: bool) -> bool {
 }
 
 /// Of pairs of a rule and an object, how many were compared, and the first that differ.
-fn compare(solver: &mut Program, of: Of, rules: usize, objects: usize) -> (usize, Vec<String>) {
+fn compare(solver: &mut dyn Solver, of: Of, rules: usize, objects: usize) -> (usize, Vec<String>) {
     let subject = Subject::new(&definition(&[]), None).expect("a definition");
     let mut dice = Dice::new();
     let (mut compared, mut undecided, mut silent, mut wrong) = (0, 0, 0, Vec::new());
@@ -448,8 +448,8 @@ fn compare(solver: &mut Program, of: Of, rules: usize, objects: usize) -> (usize
 }
 
 fn agrees(of: Of, rules: usize, objects: usize) {
-    for mut solver in Program::installed().into_iter().take(1) {
-        let (compared, wrong) = compare(&mut solver, of, rules, objects);
+    if Program::installed().len() == 2 {
+        let (compared, wrong) = compare(&mut Soon, of, rules, objects);
         assert!(
             wrong.is_empty(),
             "{} of {compared} differ:\n{}",

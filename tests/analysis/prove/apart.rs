@@ -32,7 +32,12 @@ fn address(dice: &mut Dice) -> String {
     let (one, other) = (dice.pick(&addresses), dice.pick(&addresses));
     let tests =
         ["isLoopback", "isUnspecified", "isLinkLocalUnicast", "isLinkLocalMulticast", "isGlobalUnicast"];
-    match dice.roll(6) {
+    match dice.roll(8) {
+        6 => format!("string({one}) == {:?}", dice.pick(&["10.0.0.1", "::1", "fe80::1", "0.0.0.0"])),
+        7 => format!(
+            "string({one}) == {}",
+            dice.pick(&["self.ip", "self.peer", "self.v4", "string(ip(self.peer))"])
+        ),
         0 => format!("isIP(self.{})", dice.pick(&["ip", "peer", "v4", "text", "net"])),
         1 => format!("{one}.family() == {}", dice.pick(&["4", "6"])),
         2 => format!("{one}.family() != {other}.family()"),
@@ -90,6 +95,11 @@ fn link(dice: &mut Dice) -> String {
     }
 }
 
+/// No zone, or one of one offset.
+fn zone(dice: &mut Dice) -> &'static str {
+    dice.pick(&["", "", "'UTC'", "'+02:00'", "'-05:30'", "'14:00'", "'a:b'"])
+}
+
 fn found(dice: &mut Dice) -> String {
     let text = dice.pick(&["self.text", "self.link", "self.path", "self.none", "(self.text + self.path)"]);
     let part = dice.pick(&["a", "b", "ab", "/", ""]);
@@ -103,10 +113,16 @@ fn found(dice: &mut Dice) -> String {
         2 => format!("{text}.lastIndexOf({part:?}, {}) {op} {}", dice.roll(5), dice.roll(3)),
         3 => format!("{text}.find({:?}) {op} {part:?}", dice.pick(&["ab", "^a.*$", "a+", "[a-c]b?$", "x*"])),
         4 => format!("size({text}.findAll({:?})) {op} {}", dice.pick(&["a", "ab", "/"]), dice.roll(3)),
-        5 => format!("{time}.{}() {op} {}", dice.pick(&parts), dice.pick(&["0", "1", "59", "2024"])),
+        5 => format!(
+            "{time}.{}({}) {op} {}",
+            dice.pick(&parts),
+            zone(dice),
+            dice.pick(&["0", "1", "59", "2024"])
+        ),
         6 => format!(
-            "{time}.{}() {op} {}",
+            "{time}.{}({}) {op} {}",
             dice.pick(&["getHours", "getMinutes", "getSeconds"]),
+            zone(dice),
             dice.roll(60)
         ),
         7 => format!("{time}.getMilliseconds() {op} {}", dice.pick(&["0", "500"])),

@@ -33,6 +33,7 @@ fn of<'s>(subjects: &'s BTreeMap<(String, String), Subject>, object: &Value) -> 
 /// Recordings have these in place of what differs in every run.
 fn without_placeholders(value: &mut Value) {
     match value {
+        Value::String(text) if text.starts_with("<uid:") => *text = "a".to_owned(),
         Value::String(text) if text == "<time>" => *text = "2000-01-01T00:00:00Z".to_owned(),
         Value::String(text) if text == "<port>" => *value = json!(30_000),
         Value::Array(items) => items.iter_mut().for_each(without_placeholders),
@@ -58,6 +59,13 @@ fn every_object_that_the_reference_answered_with_is_thought_of() {
             for stray in subject.strays(&object) {
                 strays.entry(stray).or_insert_with(|| row["id"].to_string());
             }
+            let fresh = catalogue().kind(subject.kind()).and_then(|served| served.fresh_status.as_ref());
+            if let (Some(fresh), Some(status), "builtin-create") = (fresh, object["status"].as_object(), file)
+            {
+                for name in status.keys().filter(|name| !fresh.contains(name)) {
+                    strays.entry(format!("status.{name}")).or_insert_with(|| row["id"].to_string());
+                }
+            }
         }
     }
     assert!(strays.is_empty(), "{strays:#?}");
@@ -75,7 +83,7 @@ fn value(dice: &mut Dice, of: &FieldType, depth: usize) -> Value {
             0 => json!(dice.pick(&["", "None", "Unknown"])),
             _ => json!(members[dice.roll(members.len())]),
         },
-        FieldType::Int | FieldType::Int32 => json!([0, 1, 2, 80, 443, 100, -1][dice.roll(7)]),
+        FieldType::Int | FieldType::Int32 => json!([0, 1, 2, 80, 443, 100, -1, 70_000][dice.roll(8)]),
         FieldType::Float => json!(0.5),
         FieldType::Bool => json!(dice.roll(2) == 0),
         FieldType::Quantity => json!(dice.pick(&["0", "1", "100m", "1Gi", "1e3", "0.5", "1000"])),
@@ -159,11 +167,56 @@ fn every_object_that_our_server_takes_is_thought_of() {
             of_kind += 1;
             let strays = subject.strays(&prepared.object);
             assert!(strays.is_empty(), "{strays:#?}\n{object}\n{}", prepared.object);
+            let status = prepared.object["status"].as_object().into_iter().flatten();
+            for (name, _) in status.filter(|_| served.fresh_status.is_some()) {
+                let fresh = served.fresh_status.iter().flatten();
+                assert!(fresh.clone().any(|fresh| fresh == name), "status.{name} of {}", prepared.object);
+            }
         }
         assert!(of_kind > 0, "none of {:?} is taken", served.kind);
         taken += of_kind;
     }
     assert!(taken > 3_000, "{taken} were taken");
+}
+
+#[test]
+fn what_is_fixed_stays_in_every_change_that_our_server_takes() {
+    let mut dice = Dice::new();
+    let mut changed = 0_usize;
+    for served in catalogue().kinds.iter().filter(|served| !served.fixed.is_empty()) {
+        let smallest = BuiltinKinds.smallest(&served.kind);
+        let mut of_kind = 0_usize;
+        for _ in 0..600 {
+            let mut old = smallest[dice.roll(smallest.len())].clone();
+            for _ in 0..dice.roll(4) {
+                change(&mut dice, &mut old, served.shape, 8);
+            }
+            let Some(old) = BuiltinKinds.prepare(&old, None, false).filter(|old| old.refusal.is_none())
+            else {
+                continue;
+            };
+            let mut new = old.object.clone();
+            for _ in 0..=dice.roll(2) {
+                change(&mut dice, &mut new, served.shape, 8);
+            }
+            for way in std::iter::once("").chain(served.subresources.iter().map(String::as_str)) {
+                let Some(taken) = BuiltinKinds.written(&new, Some(&old.object), way) else { continue };
+                let is_scale = taken.object["kind"] != old.object["kind"];
+                if taken.refusal.is_some() || !taken.strict.is_empty() || is_scale {
+                    continue;
+                }
+                of_kind += usize::from(taken.object != old.object);
+                for path in &served.fixed {
+                    let pointer = format!("/{}", path.replace('.', "/"));
+                    let (is, was) = (taken.object.pointer(&pointer), old.object.pointer(&pointer));
+                    assert_eq!(is, was, "{path} of {}\n{}", old.object, taken.object);
+                }
+            }
+        }
+        assert!(of_kind > 0, "no change of {:?} is taken", served.kind);
+        changed += of_kind;
+    }
+    assert!(changed > 1_000, "{changed} changes");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod agreement;
 mod apart;
 mod builtin;
+mod large;
 mod random_upgrades;
 mod requests;
 mod share;

@@ -73,6 +73,22 @@ impl Solver for Both {
     }
 }
 
+/// Both, for many questions about given objects: cvc5 answers these soon, and z3 what it leaves.
+pub(super) struct Soon;
+
+impl Solver for Soon {
+    fn ask(&mut self, script: &str) -> Result<String, SolverError> {
+        let asked = script.matches("(check-sat)").count();
+        let answered = |text: &str| text.lines().take_while(|line| matches!(*line, "sat" | "unsat")).count();
+        let first = Program(CVC5).ask(script)?;
+        if answered(&first) == asked {
+            return Ok(first);
+        }
+        let second = Program(&["z3", "-in", "-T:2"]).ask(script)?;
+        Ok(if answered(&second) > answered(&first) { second } else { first })
+    }
+}
+
 /// A figure, for whoever runs the tests with `--nocapture`.
 pub(super) fn tell(line: &str) {
     let _ = std::io::stdout().write_all(format!("{line}\n").as_bytes());

@@ -2,6 +2,10 @@
 
 use super::{Op, Shape, Sort, Term, Terms};
 
+/// The longest text that is put together here; a longer one is left to the solver, so that a few that are doubled again and again
+/// are few terms.
+const MOST_JOINED: usize = 64 << 10;
+
 impl Terms {
     /// In code points.
     pub(in crate::prove) fn length(&mut self, text: Term) -> Term {
@@ -24,7 +28,7 @@ impl Terms {
 
     pub(in crate::prove) fn join(&mut self, left: Term, right: Term) -> Term {
         match (self.known_text(left), self.known_text(right)) {
-            (Some(a), Some(b)) => {
+            (Some(a), Some(b)) if a.len().saturating_add(b.len()) <= MOST_JOINED => {
                 let joined = format!("{a}{b}");
                 self.text(&joined)
             }
@@ -98,6 +102,7 @@ impl Terms {
         let [old, new] = parts;
         if let (Some(text), Some(old), Some(new)) =
             (self.known_text(text), self.known_text(old), self.known_text(new))
+            && text.len().saturating_mul(new.len().max(1)) <= MOST_JOINED
         {
             let replaced = if all { text.replace(old, new) } else { text.replacen(old, new, 1) };
             return self.text(&replaced);

@@ -6,14 +6,14 @@ use admit_apimachinery::names::NameRule;
 use serde_json::{Value, json};
 
 use crate::kinds::field::Field;
-use crate::kinds::{Request, Strategy};
+use crate::kinds::{Naming, Request, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "APIService",
     default: Some(default),
     stamp: Some(stamp),
-    name: Some(name),
+    name: Some(Naming::Own(name)),
     validate: Some(validate),
     validate_status: Some(status),
     ..Strategy::PLAIN

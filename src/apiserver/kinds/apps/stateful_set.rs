@@ -4,17 +4,17 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::{self, NameRule};
 use serde_json::{Value, json};
 
-use crate::kinds::Strategy;
 use crate::kinds::core::persistent_volume_claim;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::{each, set_absent, set_empty};
 use crate::kinds::shared::internal::shown;
 use crate::kinds::shared::{int_or_percent, label_selector, pod_spec, pod_template, replicas, workload};
+use crate::kinds::{Naming, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "StatefulSet",
     default: Some(|_, object| default(object)),
-    name: Some(|_, name, is_prefix| NameRule::Label.problems(name, is_prefix)),
+    name: Some(Naming::Rule(NameRule::Label)),
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),

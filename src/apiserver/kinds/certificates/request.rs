@@ -10,13 +10,13 @@ use super::signature;
 use crate::clock::Clock;
 use crate::kinds::field::Field;
 use crate::kinds::shared::signer_name;
-use crate::kinds::{Habit, Request, Strategy};
+use crate::kinds::{Habit, Naming, Request, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "CertificateSigningRequest",
     habits: &[Habit::DisownsAll],
-    name: Some(|_, _, _| Vec::new()),
+    name: Some(Naming::Own(|_, _, _| Vec::new())),
     stamp: Some(stamp),
     prepare_update: Some(keep_all),
     prepare_status: Some(prepare_status),

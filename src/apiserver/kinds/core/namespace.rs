@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::set_phase;
 use crate::kinds::shared::texts::{NOT_QUALIFIED, is_bare};
-use crate::kinds::{Habit, Strategy};
+use crate::kinds::{Habit, Naming, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -32,7 +32,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     prepare_finalize: Some(name_label),
     mark_deleted: Some(|namespace, _| namespace["status"]["phase"] = "Terminating".into()),
     is_held: Some(has_finalizers),
-    name: Some(|_, name, is_prefix| NameRule::Label.problems(name, is_prefix)),
+    name: Some(Naming::Rule(NameRule::Label)),
     validate: Some(validate),
     validate_status: Some(validate_status),
     ..Strategy::PLAIN

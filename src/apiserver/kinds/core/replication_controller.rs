@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::template_labels;
 use crate::kinds::shared::{pod_spec, pod_template, replicas, workload};
-use crate::kinds::{Habit, Strategy};
+use crate::kinds::{Habit, Naming, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ReplicationController",
     habits: &[Habit::AnswersDeleted, Habit::PublishedAsTold, Habit::OrphansByDefault],
-    name: Some(name_problems),
+    name: Some(Naming::Own(name_problems)),
     default: Some(|_, object| default(object)),
     validate: Some(validate),
     validate_update: Some(validate_update),

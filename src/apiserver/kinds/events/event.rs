@@ -13,13 +13,13 @@ use serde_json::Value;
 
 use crate::kinds::field::Field;
 use crate::kinds::shared::go_struct;
-use crate::kinds::{Habit, Strategy};
+use crate::kinds::{Habit, Naming, Strategy};
 use crate::object;
 
 pub(super) const CORE: Strategy = Strategy {
     kind: "Event",
     habits: &[Habit::CreatedByUpdate, Habit::Uncollected, Habit::JudgedApart],
-    name: Some(|_, name, is_prefix| NameRule::PathSegment.problems(name, is_prefix)),
+    name: Some(Naming::Rule(NameRule::PathSegment)),
     validate: Some(|object, errors| from_the_start(object, &OLD, errors)),
     ..Strategy::PLAIN
 };
@@ -27,7 +27,7 @@ pub(super) const CORE: Strategy = Strategy {
 pub(super) const EVENTS: Strategy = Strategy {
     kind: "Event",
     habits: &[Habit::CreatedByUpdate, Habit::Uncollected],
-    name: Some(|_, name, is_prefix| NameRule::Subdomain.problems(name, is_prefix)),
+    name: Some(Naming::Rule(NameRule::Subdomain)),
     validate_create: Some(create),
     validate_update: Some(update),
     ..Strategy::PLAIN

@@ -8,12 +8,12 @@ use serde_json::Value;
 use crate::kinds::field::Field;
 use crate::kinds::shared::network::{Spelling, address_problems};
 use crate::kinds::shared::{go_struct, reference};
-use crate::kinds::{Habit, Strategy};
+use crate::kinds::{Habit, Naming, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "IPAddress",
     habits: &[Habit::NeedsVersion, Habit::ObjectAgain, Habit::PrefixIsName],
-    name: Some(|_, name, _| address_problems(name, Spelling::Canonical)),
+    name: Some(Naming::Own(|_, name, _| address_problems(name, Spelling::Canonical))),
     validate: Some(validate),
     validate_update: Some(update),
     ..Strategy::PLAIN
@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn names_are_canonical_addresses() {
-        let problems = |name: &str| STRATEGY.name.map(|rule| rule(&Value::Null, name, false).join("; "));
+        let problems =
+            |name: &str| STRATEGY.name.map(|naming| naming.problems(&Value::Null, name, false).join("; "));
         assert_eq!(problems("10.0.0.1").as_deref(), Some(""));
         assert_eq!(problems("10.0.0.01").as_deref(), Some("must not have leading 0s"));
         assert_eq!(problems("2001:DB8::1").as_deref(), Some("must be in canonical form (\"2001:db8::1\")"));

@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::kinds::field::Field;
 use crate::kinds::shared::label_selector::{self, LabelValues};
 use crate::kinds::shared::{conditions, int_or_percent, replicas};
-use crate::kinds::{Habit, Strategy};
+use crate::kinds::{Habit, Naming, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "PodDisruptionBudget",
-    name: Some(|_, name, is_prefix| NameRule::PathSegment.problems(name, is_prefix)),
+    name: Some(Naming::Rule(NameRule::PathSegment)),
     habits: &[Habit::NeedsVersion, Habit::ChangeOnce],
     validate: Some(validate),
     validate_status: Some(validate_status),

@@ -11,7 +11,7 @@ use crate::object;
 pub(super) const ROLE_BINDING: Strategy = Strategy {
     kind: "RoleBinding",
     habits: &[Habit::CreatedByUpdate, Habit::ObjectAgain],
-    name: Some(super::name),
+    name: Some(super::NAMING),
     default: Some(default),
     validate: Some(|object, errors| validate(object, &["Role", "ClusterRole"], true, errors)),
     validate_update: Some(|object, old, errors| {
@@ -24,7 +24,7 @@ pub(super) const ROLE_BINDING: Strategy = Strategy {
 pub(super) const CLUSTER_ROLE_BINDING: Strategy = Strategy {
     kind: "ClusterRoleBinding",
     habits: &[Habit::CreatedByUpdate, Habit::ObjectAgain],
-    name: Some(super::name),
+    name: Some(super::NAMING),
     default: Some(default),
     validate: Some(|object, errors| validate(object, &["ClusterRole"], false, errors)),
     validate_update: Some(|object, old, errors| {

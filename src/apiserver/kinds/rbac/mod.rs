@@ -6,14 +6,11 @@ mod binding;
 mod role;
 
 use admit_apimachinery::names::NameRule;
-use serde_json::Value;
 
-use super::Strategy;
+use super::{Naming, Strategy};
 
 pub(super) const KINDS: &[Strategy] =
     &[role::ROLE, role::CLUSTER_ROLE, binding::ROLE_BINDING, binding::CLUSTER_ROLE_BINDING];
 
 /// Names of roles and of bindings need only be one segment of a path.
-fn name(_: &Value, name: &str, is_prefix: bool) -> Vec<String> {
-    NameRule::PathSegment.problems(name, is_prefix)
-}
+const NAMING: Naming = Naming::Rule(NameRule::PathSegment);

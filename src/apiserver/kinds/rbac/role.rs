@@ -10,7 +10,7 @@ use crate::kinds::{Habit, Strategy};
 pub(super) const ROLE: Strategy = Strategy {
     kind: "Role",
     habits: &[Habit::CreatedByUpdate, Habit::ObjectAgain],
-    name: Some(super::name),
+    name: Some(super::NAMING),
     validate: Some(|object, errors| rules(object, Scope::Namespace, errors)),
     ..Strategy::PLAIN
 };
@@ -18,7 +18,7 @@ pub(super) const ROLE: Strategy = Strategy {
 pub(super) const CLUSTER_ROLE: Strategy = Strategy {
     kind: "ClusterRole",
     habits: &[Habit::CreatedByUpdate, Habit::ObjectAgain],
-    name: Some(super::name),
+    name: Some(super::NAMING),
     validate_create: Some(|object, errors| cluster_role(object, LabelValues::Checked, errors)),
     validate_update: Some(update_cluster_role),
     ..Strategy::PLAIN

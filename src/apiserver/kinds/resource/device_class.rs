@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::texts::{configuration, selectors};
 use crate::kinds::field::Field;
 use crate::kinds::shared::resource_names;
-use crate::kinds::{Habit, Strategy};
+use crate::kinds::{Habit, Naming, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -15,7 +15,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     habits: &[Habit::AnswersDeleted, Habit::ObjectAgain],
     prepare_create: Some(prepare_create),
     prepare_update: Some(prepare_update),
-    name: Some(name),
+    name: Some(Naming::Own(name)),
     validate: Some(validate),
     validate_update: Some(validate_update),
     ..Strategy::PLAIN

@@ -17,12 +17,12 @@ use serde_json::Value;
 use crate::kinds::field::Field;
 use crate::kinds::shared::label_selector;
 use crate::kinds::shared::network;
-use crate::kinds::{Habit, Strategy};
+use crate::kinds::{Habit, Naming, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Service",
     habits: &[Habit::CreatedByUpdate, Habit::AnswersDeleted],
-    name: Some(|_, name, prefix| NameRule::Label.problems(name, prefix)),
+    name: Some(Naming::Rule(NameRule::Label)),
     default: Some(defaults::fill),
     prepare_create: Some(allotment::prepare_create),
     prepare_update: Some(allotment::prepare_update),
