@@ -92,7 +92,6 @@ mod tests {
             [
                 "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. \
                  error: system-x is not a known system priority class",
-                "value: Forbidden: maximum allowed value of a user defined priority is 1000000000",
             ]
         );
     }
