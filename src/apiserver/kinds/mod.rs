@@ -81,6 +81,18 @@ type Warnings = fn(&Value, Option<&Value>) -> Vec<String>;
 /// What is wrong with a change at a subresource, given the new and the old object.
 type ValidateBelow = fn(Subresource, &Value, &Value, &mut FieldErrors);
 
+/// An object that is written, and where it lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed<'o> {
+    pub(crate) subresource: Option<Subresource>,
+    pub(crate) object: &'o Value,
+    pub(crate) old: Option<&'o Value>,
+    pub(crate) namespace: Option<&'o Value>,
+}
+
+/// What is wrong with an object where it lies.
+type ValidatePlaced = fn(&Placed<'_>, &mut FieldErrors);
+
 /// What is wrong with an object, given the one that it replaces.
 type Compile = fn(&Value, Option<&Value>) -> Causes;
 
@@ -140,6 +152,8 @@ pub(crate) struct Strategy {
     pub(crate) prepare_create: Option<fn(&mut Value)>,
     /// Writes into a new object what only the request tells, before `prepare_create`.
     pub(crate) stamp: Option<fn(&mut Value, &Request<'_>)>,
+    /// Writes into a changed object what only the time of the request tells, before `prepare_update`.
+    pub(crate) stamp_change: Option<fn(&mut Value, &Clock)>,
     /// Brings a changed object into the form that is stored, given the old one.
     pub(crate) prepare_update: Option<fn(&mut Value, &Value)>,
     /// As `prepare_update`, for an object whose status was written.
@@ -174,6 +188,8 @@ pub(crate) struct Strategy {
     pub(crate) validate_status: Option<fn(&Value, &Value, &mut FieldErrors)>,
     /// What is wrong with a change that is made at a path of its own below the object, given the new and the old object.
     pub(crate) validate_below: Option<ValidateBelow>,
+    /// What is wrong with an object in its namespace, before all that is wrong with it anywhere.
+    pub(crate) validate_placed: Option<ValidatePlaced>,
     /// What those find who compile the object, given the one that it replaces. They look at its metadata, too.
     pub(crate) compile: Option<Compile>,
     /// Whether a change is validated as if the object was new, before its metadata and the change are looked at.
@@ -199,6 +215,7 @@ impl Strategy {
         default: None,
         prepare_create: None,
         stamp: None,
+        stamp_change: None,
         prepare_update: None,
         prepare_status: None,
         prepare_approval: None,
@@ -215,6 +232,7 @@ impl Strategy {
         validate_update: None,
         validate_status: None,
         validate_below: None,
+        validate_placed: None,
         compile: None,
         judged_as_new: false,
         warnings: None,

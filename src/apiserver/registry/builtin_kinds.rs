@@ -263,7 +263,7 @@ fn written(call: &Call, mut new: Value, old: Option<Value>, strict: Vec<String>)
             kinds::prepare_create(call, &mut new);
         }
     }
-    let causes = kinds::validate(call, &new, old.as_ref());
+    let causes = kinds::validate(call, None, &new, old.as_ref());
     kinds::warnings(call, &new, old.as_ref());
     let refusal =
         (!causes.is_empty()).then(|| Refusal::invalid(&call.info, object::name(&new), causes).into_status());

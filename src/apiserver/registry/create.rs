@@ -97,7 +97,7 @@ impl Registry {
         kinds::refuse_create(call, &object)?;
         let allotment = self.allot(call, &mut object, None, options.dry_run)?;
         self.authorization.refuse_escalation(self, call, &object, None)?;
-        let causes = kinds::validate(call, &object, None);
+        let causes = kinds::validate(call, Some(self), &object, None);
         let name = object::name(&object).to_owned();
         if !causes.is_empty() {
             return Err(kinds::invalid(call, &object, &name, causes));

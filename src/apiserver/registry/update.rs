@@ -166,7 +166,7 @@ impl Registry {
         field_ownership::keep_times(&mut new, old);
         let allotment = self.allot(call, &mut new, Some(old), options.dry_run)?;
         self.authorization.refuse_escalation(self, call, &new, Some(old))?;
-        let causes = kinds::validate(call, &new, Some(old));
+        let causes = kinds::validate(call, Some(self), &new, Some(old));
         if !causes.is_empty() {
             return Err(kinds::invalid(call, &new, name, causes));
         }

@@ -100,6 +100,7 @@ fn validate_status(object: &Value, old: &Value, errors: &mut FieldErrors) {
         "readyReplicas",
         "availableReplicas",
         "unavailableReplicas",
+        "terminatingReplicas",
         "collisionCount",
     ];
     replicas::not_negative(&status, &counts, errors);

@@ -10,10 +10,13 @@ use crate::kinds::shared::defaults::{each, set_absent, set_empty};
 use crate::kinds::shared::internal::shown;
 use crate::kinds::shared::{int_or_percent, label_selector, pod_spec, pod_template, replicas, workload};
 use crate::kinds::{Naming, Strategy};
+use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "StatefulSet",
     default: Some(|_, object| default(object)),
+    prepare_create: Some(|set| drop_unavailable(set, None)),
+    prepare_update: Some(|set, old| drop_unavailable(set, Some(old))),
     name: Some(Naming::Rule(NameRule::Label)),
     validate: Some(validate),
     validate_update: Some(validate_update),
@@ -57,15 +60,33 @@ fn default(set: &mut Value) {
     pod_spec::defaults::fill(&mut spec["template"]["spec"]);
 }
 
-/// A negative limit keeps everything, which few mean.
-fn warnings(set: &Value, old: Option<&Value>) -> Vec<String> {
-    if old.is_some_and(|old| old.get("spec") == set.get("spec")) {
-        return Vec::new();
+const ROLLING_UPDATE: &str = "/spec/updateStrategy/rollingUpdate";
+
+/// How many pods may be missing at once is not looked at, which is how it is unless switched on: it goes, unless it was
+/// there before.
+fn drop_unavailable(set: &mut Value, old: Option<&Value>) {
+    let before = workload::part(old, ROLLING_UPDATE).and_then(|rolling| rolling.get("maxUnavailable"));
+    let rolling = set.pointer_mut(ROLLING_UPDATE).filter(|rolling| rolling.is_object());
+    if let Some(rolling) = rolling.filter(|_| before.is_none_or(Value::is_null)) {
+        object::set_field(rolling, "maxUnavailable", None);
     }
-    let limit = set.pointer("/spec/revisionHistoryLimit").and_then(Value::as_i64);
-    let why = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
-    let history = limit.filter(|limit| *limit < 0).map(|_| why.to_owned());
-    history.into_iter().chain(workload::warnings(set, old, &["spec", "template"])).collect()
+}
+
+/// About the template where the specification is new, and always about what is stored and what is kept: a negative limit
+/// keeps everything, which few mean.
+fn warnings(set: &Value, old: Option<&Value>) -> Vec<String> {
+    let mut warnings = workload::warnings(set, old, &["spec", "template"]);
+    let spec = Field::root(set).get("spec");
+    for claim in spec.get("volumeClaimTemplates").items() {
+        // The path is that of a claim, and spells a part of it as Go does where it is a change.
+        let place = if old.is_some() { claim.member("Spec") } else { claim.clone() };
+        warnings.extend(persistent_volume_claim::fractions(&place.with(claim.get("spec").value())));
+    }
+    if spec.get("revisionHistoryLimit").integer().is_some_and(|limit| limit < 0) {
+        let why = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
+        warnings.push(why.to_owned());
+    }
+    warnings
 }
 
 /// What a change may touch.

@@ -16,9 +16,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate: Some(validate),
     validate_create: Some(validate_create),
     validate_update: Some(validate_update),
-    warnings: Some(|object, old| {
-        workload::named_warnings(object, old, &["spec", "jobTemplate", "spec", "template"])
-    }),
+    warnings: Some(|object, old| job_spec::warnings(object, old, &["spec", "jobTemplate", "spec"])),
     ..Strategy::PLAIN
 };
 

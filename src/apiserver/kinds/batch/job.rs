@@ -1,13 +1,12 @@
 //! Job: what is generated for it, and what of it may change. Its specification and status have files of their own.
 
-use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names;
 use serde_json::{Map, Value, json};
 
 use super::{job_spec, job_status};
 use crate::kinds::field::Field;
-use crate::kinds::shared::defaults::{set_absent, template_labels};
+use crate::kinds::shared::defaults::{each, set_absent, template_labels};
 use crate::kinds::shared::internal::shown;
 use crate::kinds::shared::{pod_spec, selection, workload};
 use crate::kinds::{Habit, Reading, Strategy};
@@ -23,7 +22,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate_update: Some(validate_update),
     validate_status: Some(job_status::validate),
     judged_as_new: true,
-    warnings: Some(|object, old| workload::named_warnings(object, old, &["spec", "template"])),
+    warnings: Some(|object, old| job_spec::warnings(object, old, &["spec"])),
     ..Strategy::PLAIN
 };
 
@@ -154,13 +153,7 @@ fn validate_update(object: &Value, old: &Value, errors: &mut FieldErrors) {
     selecting_spec(&spec, Some(old), errors);
     completions(&spec, &before, errors);
     fixed(&spec, &before, "selector", None, errors);
-    let waits = before.get("suspend").flag() && !Field::root(old).get("status").get("startTime").is_set();
-    let (template, old_template) = (spec.get("template"), before.get("template"));
-    let same = template.value() == old_template.value()
-        || waits && started_alike(template.value(), old_template.value());
-    if !same {
-        errors.add(|| template_change(&template, &old_template));
-    }
+    template(&spec.get("template"), &before.get("template"), waits(old), errors);
     spec.get("completionMode").immutable(&before.get("completionMode"), errors);
     fixed(&spec, &before, "podFailurePolicy", Some("io.k8s.api.batch.v1.PodFailurePolicy"), errors);
     fixed(&spec, &before, "backoffLimitPerIndex", None, errors);
@@ -197,29 +190,41 @@ fn completions(spec: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Shown is the specification of the pods where that changed, and otherwise all of the template.
-fn template_change(template: &Field<'_>, before: &Field<'_>) -> FieldError {
-    let spec = template.get("spec");
-    let (field, name) = if spec.value() == before.get("spec").value() {
-        (template, "io.k8s.api.core.v1.PodTemplateSpec")
-    } else {
-        (&spec, "io.k8s.api.core.v1.PodSpec")
-    };
-    field.invalid_as(shown(field, name), "field is immutable")
+/// Whether a Job waits for its pods to be made: it is suspended, and was never started or has no pods any more.
+fn waits(job: &Value) -> bool {
+    let (spec, status) = (Field::root(job).get("spec"), Field::root(job).get("status"));
+    let is_idle =
+        || job_status::holds(&status, "Suspended") && status.get("active").integer().unwrap_or_default() == 0;
+    spec.get("suspend").flag() && (!status.get("startTime").is_set() || is_idle())
 }
 
-/// Whether two templates differ only in what a Job that waits for its start may still change: where its pods run.
-fn started_alike(one: &Value, two: &Value) -> bool {
-    let fixed = |template: &Value| {
-        let mut fixed = template.clone();
-        for (part, fields) in [
-            ("metadata", &["labels", "annotations"][..]),
-            ("spec", &["nodeSelector", "tolerations", "schedulingGates"]),
-        ] {
-            let part = object::member_mut(object::map_of(&mut fixed), part);
-            fields.iter().for_each(|field| drop(part.shift_remove(*field)));
+/// The template stays. Of a Job that waits only the specification of the pods is looked at, and what it may change is left
+/// out: where they run, and what they ask for.
+fn template(template: &Field<'_>, old: &Field<'_>, waits: bool, errors: &mut FieldErrors) {
+    let spec = template.get("spec");
+    let (field, name, same) = if waits {
+        let same = waiting_alike(spec.value(), old.get("spec").value());
+        (&spec, "io.k8s.api.core.v1.PodSpec", same)
+    } else {
+        (template, "io.k8s.api.core.v1.PodTemplateSpec", template.value() == old.value())
+    };
+    if !same {
+        errors.add(|| field.invalid_as(shown(field, name), "field is immutable"));
+    }
+}
+
+/// Whether two specifications of pods differ only in what a Job that waits may change.
+fn waiting_alike(one: &Value, two: &Value) -> bool {
+    let fixed = |spec: &Value| {
+        let mut fixed = spec.clone();
+        for containers in ["containers", "initContainers"] {
+            each(&mut fixed, containers)
+                .for_each(|container| object::set_field(container, "resources", None));
         }
-        let spec = object::member_mut(object::map_of(&mut fixed), "spec");
+        let spec = object::map_of(&mut fixed);
+        for field in ["nodeSelector", "tolerations", "schedulingGates"] {
+            spec.shift_remove(field);
+        }
         let affinity = spec.get_mut("affinity").and_then(Value::as_object_mut);
         let is_empty = affinity.is_some_and(|affinity| {
             affinity.shift_remove("nodeAffinity");

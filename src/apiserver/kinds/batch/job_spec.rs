@@ -7,7 +7,7 @@ use super::job_policies;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::{each, set_empty};
 use crate::kinds::shared::internal::shown;
-use crate::kinds::shared::{pod_template, replicas};
+use crate::kinds::shared::{pod_spec, pod_template, replicas, workload};
 
 /// An indexed Job runs no more pods than this at once, and fails no more indexes.
 const MOST: i64 = 100_000;
@@ -160,6 +160,24 @@ fn restarts(spec: &Field<'_>, errors: &mut FieldErrors) {
         }
         _ => errors.add(|| policy.not_supported(&["OnFailure", "Never"])),
     }
+}
+
+/// Warnings about an object with a specification of Jobs at `path`.
+pub(super) fn warnings(object: &Value, old: Option<&Value>, path: &[&'static str]) -> Vec<String> {
+    let mut warnings: Vec<String> = workload::name_warning(object, old).into_iter().collect();
+    if workload::is_as_before(object, old) {
+        return warnings;
+    }
+    let spec = path.iter().fold(Field::root(object), |field, step| field.get(step));
+    let above =
+        |field: &'static str, most: i64| spec.get(field).integer().is_some_and(|number| number > most);
+    if is_indexed(&spec) && above("completions", MOST) && above("parallelism", MOST_OF_MANY) {
+        let why = "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, \
+                   Kubernetes might not be able to track completedIndexes when a big number of indexes fail";
+        warnings.push(why.to_owned());
+    }
+    warnings.extend(pod_spec::warnings::of(&spec.get("template"), false));
+    warnings
 }
 
 /// Conditions of pods by which a Job fails hold unless the contrary is asked for.

@@ -55,11 +55,14 @@ impl Change<'_> {
     }
 }
 
-fn holds(status: &Field<'_>, kind: &str) -> bool {
-    status
-        .get("conditions")
-        .items()
-        .any(|condition| condition.get("type").text() == kind && condition.get("status").text() == "True")
+/// Whether a condition of that type is true.
+pub(super) fn holds(status: &Field<'_>, kind: &str) -> bool {
+    is_told(status, kind, "True")
+}
+
+fn is_told(status: &Field<'_>, kind: &str, told: &str) -> bool {
+    let mut conditions = status.get("conditions").items();
+    conditions.any(|condition| condition.get("type").text() == kind && condition.get("status").text() == told)
 }
 
 fn count(status: &Field<'_>, field: &'static str) -> i64 {
@@ -120,7 +123,8 @@ fn ends(change: &Change<'_>, errors: &mut FieldErrors) {
     if (change.changed("startTime") || end_changed) && both && end.text() < start.text() {
         errors.add(|| end.invalid("must be equal to or after `startTime`"));
     }
-    if (change.turned("Failed") || target_turned) && change.is("Failed") && !change.is("FailureTarget") {
+    let failed_turned = change.turned("Failed") || change.changed("failedIndexes");
+    if failed_turned && change.is("Failed") && !change.is("FailureTarget") {
         let why = "cannot set Failed=True condition without the FailureTarget=true condition";
         change.refuse_conditions(why, errors);
     }
@@ -141,7 +145,9 @@ fn finished(change: &Change<'_>, errors: &mut FieldErrors) {
     if (turned || change.count_changed("active")) && count(&change.status, "active") > 0 {
         errors.add(|| active.invalid("active>0 is invalid for finished job"));
     }
-    if (turned || change.changed("startTime")) && !start.is_set() {
+    // A Job of nothing may be done before it begins.
+    let is_done = change.spec.get("suspend").flag() && change.spec.get("completions").integer() == Some(0);
+    if (turned || change.changed("startTime")) && !is_done && !start.is_set() {
         errors.add(|| start.required("startTime is required for finished job"));
     }
     let pods = change.status.get("uncountedTerminatedPods");
@@ -242,7 +248,8 @@ fn back(change: &Change<'_>, errors: &mut FieldErrors) {
         errors.add(|| end.invalid("field is immutable"));
     }
     let started = change.old.get("startTime").is_set() && change.changed("startTime");
-    if started && !change.spec.get("suspend").flag() {
+    let resumes = change.was("Suspended") && is_told(&change.status, "Suspended", "False");
+    if started && !resumes && !change.spec.get("suspend").flag() {
         errors.add(|| start.invalid_as(start.value(), "field is immutable for unsuspended job once set"));
     }
     let met = "SuccessCriteriaMet";

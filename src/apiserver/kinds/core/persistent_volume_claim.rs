@@ -277,9 +277,13 @@ fn resource_key(resource: &str, place: &Field<'_>, errors: &mut FieldErrors) -> 
     is_right
 }
 
-/// Storage has no parts of bytes.
 fn warnings(claim: &Value, _: Option<&Value>) -> Vec<String> {
-    let resources = Field::root(claim).get("spec").get("resources");
+    fractions(&Field::root(claim).get("spec"))
+}
+
+/// Storage has no parts of bytes, which the specification of a claim may ask for all the same.
+pub(crate) fn fractions(spec: &Field<'_>) -> Vec<String> {
+    let resources = spec.get("resources");
     let fraction = |side: &'static str| {
         let amount = resources.get(side).key("storage");
         let is_odd = amount.is_set() && !Amount::of(&amount).is_whole();

@@ -27,6 +27,24 @@ const MOST_ADDRESSES: usize = 16;
 /// Bytes of what a driver says of a device.
 const DATA_LENGTH: usize = 10 << 10;
 
+/// What drivers say of devices goes with the devices: what was allocated before, and is not any more.
+pub(super) fn drop_deallocated(claim: &mut Value, old: &Value) {
+    fn allocated(claim: &Value) -> HashSet<String> {
+        let results = Field::root(claim).get("status").get("allocation").get("devices").get("results");
+        results.items().map(|result| device_id(&result)).collect()
+    }
+    let (before, now) = (allocated(old), allocated(claim));
+    let Some(status) = claim.get_mut("status") else { return };
+    let Some(devices) = status.get_mut("devices").and_then(Value::as_array_mut) else { return };
+    devices.retain(|device| {
+        let id = device_id(&Field::root(device));
+        now.contains(&id) || !before.contains(&id)
+    });
+    if devices.is_empty() {
+        object::set_field(status, "devices", None);
+    }
+}
+
 /// What is wrong with a status.
 pub(super) fn validate_status(claim: &Value, old: &Value, errors: &mut FieldErrors) {
     let (root, was) = (Field::root(claim), Field::root(old).get("status"));

@@ -204,10 +204,8 @@ fn valid_range(range: &Field<'_>, default: &Amount<'_>, whole: &Amount<'_>, erro
         }
     };
     larger(&min, &least, "min", errors);
-    let place = range.get("default");
     if default.compare(&least).is_lt() {
-        errors
-            .add(|| place.invalid_as(default.text(), format!("default is less than min: {}", least.text())));
+        errors.add(|| min.invalid_as(default.text(), format!("default is less than min: {}", least.text())));
     }
     if max.is_set() {
         if least.compare(&most).is_gt() {
@@ -215,9 +213,8 @@ fn valid_range(range: &Field<'_>, default: &Amount<'_>, whole: &Amount<'_>, erro
         }
         larger(&max, &most, "max", errors);
         if default.compare(&most).is_gt() {
-            errors.add(|| {
-                place.invalid_as(default.text(), format!("default is more than max: {}", most.text()))
-            });
+            errors
+                .add(|| max.invalid_as(default.text(), format!("default is more than max: {}", most.text())));
         }
     }
     if step.is_set() {

@@ -1,5 +1,6 @@
 //! The kinds of `resource.k8s.io`: devices, and who claims them.
 
+mod admin_access;
 mod allocation;
 mod claim_spec;
 mod device;

@@ -3,15 +3,28 @@
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Value, json};
 
-use super::{allocation, claim_spec};
+use super::{admin_access, allocation, claim_spec};
 use crate::kinds::field::Field;
 use crate::kinds::shared::inside;
 use crate::kinds::{Habit, Strategy};
+use crate::resources::Subresource;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ResourceClaim",
     habits: &[Habit::AnswersDeleted, Habit::ObjectAgain],
     default: Some(default),
+    prepare_status: Some(|claim, old, _| allocation::drop_deallocated(claim, old)),
+    validate_placed: Some(|placed, errors| match (placed.subresource, placed.old) {
+        (Some(Subresource::Status), Some(old)) => {
+            admin_access::granted(placed.object, old, placed.namespace, errors);
+        }
+        (None, None) => {
+            let devices = Field::root(placed.object).get("spec").get("devices");
+            admin_access::requested(&devices, placed.namespace, errors);
+        }
+        // The specification stays.
+        _ => {}
+    }),
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(allocation::validate_status),

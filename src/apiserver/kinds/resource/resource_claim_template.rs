@@ -5,7 +5,7 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
 use serde_json::{Value, json};
 
-use super::claim_spec;
+use super::{admin_access, claim_spec};
 use crate::kinds::field::Field;
 use crate::kinds::shared::inside;
 use crate::kinds::shared::label_selector::label_pairs;
@@ -15,6 +15,14 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ResourceClaimTemplate",
     habits: &[Habit::AnswersDeleted, Habit::ObjectAgain],
     default: Some(default),
+    validate_placed: Some(|placed, errors| {
+        if placed.old.is_none() {
+            let spec = Field::root(placed.object).get("spec");
+            // The path is that of a claim.
+            let devices = spec.get("devices").with(spec.get("spec").get("devices").value());
+            admin_access::requested(&devices, placed.namespace, errors);
+        }
+    }),
     validate: Some(validate),
     validate_update: Some(validate_update),
     ..Strategy::PLAIN

@@ -4,18 +4,25 @@
 use std::collections::HashMap;
 
 use admit_apimachinery::findings::FieldErrors;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::device::{counters, device};
 use super::texts::{distinct, pool_name};
+use crate::clock::Clock;
 use crate::kinds::field::Field;
+use crate::kinds::shared::defaults::{each, set_absent};
 use crate::kinds::shared::node_selector::node_selector;
 use crate::kinds::shared::texts::{driver_name, subdomain};
 use crate::kinds::{Habit, Strategy};
+use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ResourceSlice",
     habits: &[Habit::AnswersDeleted],
+    stamp: Some(|slice, request| stamp(slice, request.clock)),
+    stamp_change: Some(stamp),
+    prepare_create: Some(drop_switched_off),
+    prepare_update: Some(|slice, _| drop_switched_off(slice)),
     validate: Some(|slice, errors| specification(slice, None, errors)),
     validate_update: Some(|slice, old, errors| specification(slice, Some(old), errors)),
     warnings: Some(warnings),
@@ -29,6 +36,32 @@ const MOST_COUNTER_SETS: usize = 8;
 const ONE: &str =
     "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required";
 
+fn devices_mut(slice: &mut Value) -> impl Iterator<Item = &mut Value> {
+    slice.get_mut("spec").into_iter().flat_map(|spec| each(spec, "devices"))
+}
+
+/// A taint tells since when it is there.
+fn stamp(slice: &mut Value, clock: &Clock) {
+    for device in devices_mut(slice) {
+        for taint in each(device, "taints").filter(|taint| taint.is_object()) {
+            set_absent(taint, &[("timeAdded", clock.stamp().into())]);
+        }
+    }
+}
+
+/// Attributes are no lists, and devices hold nothing of what nodes have, which is how it is unless switched on.
+fn drop_switched_off(slice: &mut Value) {
+    for device in devices_mut(slice).filter(|device| device.is_object()) {
+        object::set_field(device, "nodeAllocatableResourceMappings", None);
+        let attributes = device.get_mut("attributes").and_then(Value::as_object_mut);
+        for attribute in attributes.into_iter().flat_map(Map::values_mut).filter(|own| own.is_object()) {
+            for list in ["bools", "ints", "strings", "versions"] {
+                object::set_field(attribute, list, None);
+            }
+        }
+    }
+}
+
 fn specification(slice: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
     let spec = Field::root(slice).get("spec");
     let was = old.map(|old| Field::root(old).get("spec"));
@@ -41,7 +74,8 @@ fn specification(slice: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
     }
     nodes(&spec, errors);
     let (devices, sets) = (spec.get("devices"), spec.get("sharedCounters"));
-    if devices.is_set() && sets.is_set() {
+    // Lists that are empty count where they were sent.
+    if devices.as_sent().is_array() && sets.as_sent().is_array() {
         errors.add(|| spec.invalid_as("", "only one of `sharedCounters` or `devices` is allowed"));
     }
     let is_complex =

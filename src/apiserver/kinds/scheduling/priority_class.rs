@@ -20,6 +20,9 @@ pub(super) const STRATEGY: Strategy = Strategy {
 
 /// The highest priority that users may give.
 const HIGHEST: i64 = 1_000_000_000;
+/// The system's own classes, and their priorities.
+const SYSTEM: [(&str, i64); 2] =
+    [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
 
 fn default(_: &str, class: &mut Value) {
     set_absent(class, &[("preemptionPolicy", "PreemptLowerPriority".into())]);
@@ -32,25 +35,34 @@ fn prepare_create(class: &mut Value) {
 
 fn validate(class: &Value, errors: &mut FieldErrors) {
     let (name, root) = (object::name(class), Field::root(class));
-    if !matches!(name, "system-node-critical" | "system-cluster-critical") {
-        if name.starts_with("system-") {
+    let value = root.get("value");
+    if name.starts_with("system-") {
+        if let Some(problem) = system_problem(name, &root) {
             let why = format!(
-                "priority class names with 'system-' prefix are reserved for system use only. error: {name} is not a \
-                 known system priority class"
+                "priority class names with 'system-' prefix are reserved for system use only. error: {problem}"
             );
             errors.add(|| root.get("metadata").get("name").forbidden(why));
         }
-        let value = root.get("value");
-        if value.integer().is_some_and(|value| value > HIGHEST) {
-            let why = format!("maximum allowed value of a user defined priority is {HIGHEST}");
-            errors.add(|| value.forbidden(why));
-        }
+    } else if value.integer().is_some_and(|value| value > HIGHEST) {
+        let why = format!("maximum allowed value of a user defined priority is {HIGHEST}");
+        errors.add(|| value.forbidden(why));
     }
     let policy = root.get("preemptionPolicy");
     if policy.is_empty() {
         errors.add(|| policy.required(""));
     }
     policy.one_of(&["PreemptLowerPriority", "Never"], errors);
+}
+
+/// Why a class is none of the system's own, of which all is known.
+fn system_problem(name: &str, class: &Field<'_>) -> Option<String> {
+    let Some((_, value)) = SYSTEM.iter().find(|(own, _)| *own == name) else {
+        return Some(format!("{name} is not a known system priority class"));
+    };
+    if class.get("value").integer().unwrap_or_default() != *value {
+        return Some(format!("value of {name} PriorityClass must be {value}"));
+    }
+    class.get("globalDefault").flag().then(|| format!("globalDefault of {name} PriorityClass must be false"))
 }
 
 fn validate_update(class: &Value, old: &Value, errors: &mut FieldErrors) {
@@ -80,7 +92,6 @@ mod tests {
             [
                 "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. \
                  error: system-x is not a known system priority class",
-                "value: Forbidden: maximum allowed value of a user defined priority is 1000000000",
             ]
         );
     }

@@ -34,7 +34,10 @@ fn one(condition: &Field<'_>, errors: &mut FieldErrors) {
     if !known.contains(&status.text()) {
         errors.add(|| status.not_supported(&known));
     }
-    condition.get("observedGeneration").not_negative(errors);
+    let generation = condition.get("observedGeneration");
+    if generation.integer().is_some_and(|generation| generation < 0) {
+        errors.add(|| generation.invalid("must be greater than or equal to zero"));
+    }
     let since = condition.get("lastTransitionTime");
     if !since.is_set() {
         errors.add(|| since.required(""));

@@ -34,7 +34,7 @@ pub(crate) fn kept(status: &Field<'_>, errors: &mut FieldErrors) {
     let parts = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
     not_negative(status, &["replicas"], errors);
     not_negative(status, &parts, errors);
-    not_negative(status, &["observedGeneration"], errors);
+    not_negative(status, &["terminatingReplicas", "observedGeneration"], errors);
     at_most(status, &parts, "replicas", "status.replicas", errors);
     at_most(status, &["availableReplicas"], "readyReplicas", "readyReplicas", errors);
 }

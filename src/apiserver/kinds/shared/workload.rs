@@ -13,7 +13,7 @@ use crate::object;
 
 /// Warnings about an object whose specification is new: about the template of its pods, which stands at `template`.
 pub(crate) fn warnings(object: &Value, old: Option<&Value>, template: &[&'static str]) -> Vec<String> {
-    if old.is_some_and(|old| old.get("spec") == object.get("spec")) {
+    if is_as_before(object, old) {
         return Vec::new();
     }
     let template = template.iter().fold(Field::root(object), |field, step| field.get(step));
@@ -22,18 +22,27 @@ pub(crate) fn warnings(object: &Value, old: Option<&Value>, template: &[&'static
 
 /// The same, where the names of pods and of their hosts are made from that of the object.
 pub(crate) fn named_warnings(object: &Value, old: Option<&Value>, template: &[&'static str]) -> Vec<String> {
+    name_warning(object, old).into_iter().chain(warnings(object, old, template)).collect()
+}
+
+/// A warning about the name of a new object, where names of pods and of their hosts are made from it.
+pub(crate) fn name_warning(object: &Value, old: Option<&Value>) -> Option<String> {
     let problems = match old {
         None => NameRule::Label.problems(object::name(object), false),
         Some(_) => Vec::new(),
     };
-    let name = (!problems.is_empty()).then(|| {
+    (!problems.is_empty()).then(|| {
         format!(
             "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label \
              is recommended: [{}]",
             problems.join(", ")
         )
-    });
-    name.into_iter().chain(warnings(object, old, template)).collect()
+    })
+}
+
+/// Whether the specification is that of the old object.
+pub(crate) fn is_as_before(object: &Value, old: Option<&Value>) -> bool {
+    old.is_some_and(|old| old.get("spec") == object.get("spec"))
 }
 
 /// The part of an old object at a pointer, if there is one.

@@ -15,6 +15,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: "CSIDriver",
     habits: &[Habit::NeedsVersion, Habit::AnswersDeleted],
     default: Some(default),
+    prepare_create: Some(drop_switched_off),
     prepare_update: Some(prepare_update),
     validate: Some(validate),
     validate_update: Some(validate_update),
@@ -38,8 +39,17 @@ fn default(_: &str, driver: &mut Value) {
     }
 }
 
+/// Pods are scheduled whether a node has the driver or not, which is how it is unless switched on: what asks for the
+/// contrary goes.
+fn drop_switched_off(driver: &mut Value) {
+    if let Some(spec) = driver.get_mut("spec").filter(|spec| spec.is_object()) {
+        object::set_field(spec, "preventPodSchedulingIfMissing", None);
+    }
+}
+
 /// A new driver has no generation; changes are counted.
 fn prepare_update(driver: &mut Value, old: &Value) {
+    drop_switched_off(driver);
     if driver.get("spec") != old.get("spec") {
         let generation = object::generation(old).saturating_add(1);
         object::set_meta(driver, "generation", Some(generation.into()));

@@ -10,10 +10,12 @@ use serde_json::Value;
 
 use crate::call::Call;
 use crate::kinds::shared::pod_spec;
-use crate::kinds::{Habit, Reading, Request, Strategy, has, strategy};
+use crate::kinds::{Habit, Placed, Reading, Request, Strategy, has, strategy};
 use crate::object;
+use crate::objects::Objects;
 use crate::resources::{ResourceInfo, Subresource};
 use crate::status::{Cause, Causes, Refusal};
+use crate::store::Key;
 use crate::validation::{self, metadata};
 
 /// Whether a client may give the status together with the rest.
@@ -114,6 +116,10 @@ pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
     if call.info.builtin {
         pod_spec::write_divisors(object);
     }
+    if let (None, Some(Strategy { stamp_change: Some(stamp), .. })) = (call.subresource, strategy(&call.info))
+    {
+        stamp(object, &call.clock);
+    }
     match (call.subresource, strategy(&call.info)) {
         (None, Some(Strategy { prepare_update: Some(prepare), .. })) => prepare(object, old),
         (Some(Subresource::Status), Some(Strategy { prepare_status: Some(prepare), .. }))
@@ -136,12 +142,31 @@ pub(super) fn refuse_create(call: &Call, object: &Value) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// What is wrong with the object, and with the change where there is an old one.
-pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Causes {
-    call.emptied.shown_by(|| causes(call, object, old))
+/// What is wrong with the object, and with the change where there is an old one. Where it lies is looked at if there are
+/// objects to look at.
+pub(super) fn validate(
+    call: &Call,
+    objects: Option<&dyn Objects>,
+    object: &Value,
+    old: Option<&Value>,
+) -> Causes {
+    call.emptied.shown_by(|| causes(call, objects, object, old))
 }
 
-fn causes(call: &Call, object: &Value, old: Option<&Value>) -> Causes {
+/// What is wrong with an object in its namespace.
+fn misplaced(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Option<&Value>) -> Causes {
+    let judge = strategy(&call.info).and_then(|strategy| strategy.validate_placed);
+    let Some((judge, objects)) = judge.zip(objects) else { return Causes::default() };
+    let name = object::namespace(object).to_owned();
+    let key = Key { resource: "namespaces".into(), namespace: String::new(), name };
+    let namespace = objects.latest_object(&key);
+    let namespace = namespace.as_ref().map(|stored| &*stored.object);
+    let mut errors = FieldErrors::default();
+    judge(&Placed { subresource: call.subresource, object, old, namespace }, &mut errors);
+    errors.into_iter().map(|error| error.cause()).collect()
+}
+
+fn causes(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Option<&Value>) -> Causes {
     let status = call.subresource == Some(Subresource::Status);
     if let Some(custom) = call.custom.as_ref().filter(|custom| object::kind(object) != custom.info.kind) {
         // An object of another kind is not looked at any further.
@@ -170,6 +195,7 @@ fn causes(call: &Call, object: &Value, old: Option<&Value>) -> Causes {
         causes.extend(found);
         return causes;
     }
+    causes.extend(misplaced(call, objects, object, old));
     if matches!(call.subresource, None | Some(Subresource::Scale | Subresource::Approval)) {
         causes.extend(validation::content(&call.info, object, old));
     }
