@@ -150,6 +150,8 @@ pub(crate) struct Strategy {
     pub(crate) default: Option<fn(&str, &mut Value)>,
     /// Brings a new object into the form that is stored: what clients may not set goes, what the server sets comes.
     pub(crate) prepare_create: Option<fn(&mut Value)>,
+    /// Warnings about a new object that `prepare_create` leaves no trace of.
+    pub(crate) warnings_before: Option<fn(&Value) -> Vec<String>>,
     /// Writes into a new object what only the request tells, before `prepare_create`.
     pub(crate) stamp: Option<fn(&mut Value, &Request<'_>)>,
     /// Writes into a changed object what only the time of the request tells, before `prepare_update`.
@@ -213,6 +215,7 @@ impl Strategy {
         kind: "",
         habits: &[],
         default: None,
+        warnings_before: None,
         prepare_create: None,
         stamp: None,
         stamp_change: None,

@@ -11,6 +11,7 @@ mod node;
 mod persistent_volume;
 pub(in crate::kinds) mod persistent_volume_claim;
 mod pod;
+mod pod_begin;
 mod pod_below;
 mod pod_status;
 mod pod_template;

@@ -4,7 +4,7 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
 use serde_json::{Value, json};
 
-use super::{pod_below, pod_status, pod_update};
+use super::{pod_begin, pod_below, pod_status, pod_update};
 use crate::kinds::field::Field;
 use crate::kinds::shared::pod_spec::{self, Options, annotations};
 use crate::kinds::{Habit, Strategy};
@@ -19,9 +19,13 @@ pub(super) const STRATEGY: Strategy = Strategy {
         pod_spec::defaults::fill_pod(&mut pod["spec"]);
         read(pod);
     }),
-    prepare_create: Some(pod_status::begin),
+    warnings_before: Some(pod_begin::warnings),
+    prepare_create: Some(pod_begin::begin),
     grace_period: Some(pod_status::grace_period),
-    prepare_status: Some(|pod, old, _| keep_quality(pod, old)),
+    prepare_status: Some(|pod, old, _| {
+        keep_quality(pod, old);
+        keep_observed(pod, old);
+    }),
     validate_create: Some(validate_create),
     validate_update: Some(validate_update),
     validate_status: Some(pod_status::validate),
@@ -70,6 +74,28 @@ fn keep_quality(pod: &mut Value, old: &Value) {
     let is_left_out = pod.pointer("/status/qosClass").and_then(Value::as_str).is_none_or(str::is_empty);
     if is_left_out && quality.is_some() {
         object::set_field(&mut pod["status"], "qosClass", quality);
+    }
+}
+
+/// Which generation the status and its conditions are about is not forgotten by those who do not know that it is told. There may
+/// be several conditions of one type, in an order.
+fn keep_observed(pod: &mut Value, old: &Value) {
+    const FIELD: &str = "observedGeneration";
+    let told = |part: &Value| {
+        part.get(FIELD).filter(|generation| generation.as_i64().is_some_and(|told| told != 0)).cloned()
+    };
+    let keep = |part: &mut Value, before: Option<Value>| {
+        if before.is_some() && told(part).is_none() {
+            object::set_field(part, FIELD, before);
+        }
+    };
+    let Some(status) = pod.get_mut("status").filter(|status| status.is_object()) else { return };
+    keep(status, told(&old["status"]));
+    let before = old.pointer("/status/conditions").and_then(Value::as_array);
+    let mut left: Vec<&Value> = before.into_iter().flatten().collect();
+    for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
+        let same = left.iter().position(|before| before["type"] == condition["type"]);
+        keep(condition, same.and_then(|at| told(left.remove(at))));
     }
 }
 

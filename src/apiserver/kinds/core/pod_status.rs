@@ -7,7 +7,7 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
 use admit_apimachinery::names::NameRule;
 use admit_apimachinery::quantity::Quantity;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::container_status;
 use crate::kinds::field::Field;
@@ -159,11 +159,6 @@ fn users(status: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
             }
         }
     }
-}
-/// A new pod waits until a client writes another status: there is no scheduler and no kubelet here.
-pub(super) fn begin(pod: &mut Value) {
-    let quality = quality(pod);
-    pod["status"] = json!({"phase": "Pending", "qosClass": quality});
 }
 
 /// How many seconds the deletion of a pod takes. One that no node has, or that has ended, has nothing to wait for.

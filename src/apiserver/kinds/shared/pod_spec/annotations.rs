@@ -20,7 +20,7 @@ const TOLERATIONS: &str = "scheduler.alpha.kubernetes.io/tolerations";
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
 const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
-const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+pub(crate) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
 /// What is wrong with the annotations of a pod or a template (`ValidatePodSpecificAnnotations`).
 pub(crate) fn validate(annotations: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {

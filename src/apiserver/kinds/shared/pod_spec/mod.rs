@@ -18,7 +18,7 @@ mod ports;
 mod projected;
 mod resources;
 mod scheduling;
-mod security;
+pub(crate) mod security;
 mod source_kinds;
 mod sources;
 mod spread;

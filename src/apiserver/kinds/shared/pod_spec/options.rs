@@ -17,6 +17,8 @@ pub(crate) struct Options<'o> {
     pub(super) odd_node_values: bool,
     /// Selectors of spread constraints that are none.
     pub(super) odd_spread_selectors: bool,
+    /// Keys of labels in spread constraints that are none, or are selected by as well.
+    pub(super) odd_spread_keys: bool,
     /// Tokens that are projected to paths outside of their volume.
     pub(super) any_token_path: bool,
     /// Kernel parameters of namespaces that the pod shares with its host.

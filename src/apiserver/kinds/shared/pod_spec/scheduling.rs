@@ -126,7 +126,7 @@ fn pod_term(term: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
 }
 
 /// Keys whose values are those of the pod, which become part of the selector when it is created.
-fn label_keys(term: &Field<'_>, selector: &Field<'_>, errors: &mut FieldErrors) {
+pub(super) fn label_keys(term: &Field<'_>, selector: &Field<'_>, errors: &mut FieldErrors) {
     let (same, other) = (term.get("matchLabelKeys"), term.get("mismatchLabelKeys"));
     for keys in [&same, &other].into_iter().filter(|keys| !keys.is_empty()) {
         if !selector.is_set() {

@@ -122,7 +122,7 @@ const PROFILES: [&str; 3] = ["Localhost", "RuntimeDefault", "Unconfined"];
 /// Bytes of a path.
 const LONGEST_PROFILE: i64 = 4095;
 
-fn app_armor_profile(profile: &Field<'_>, errors: &mut FieldErrors) {
+pub(crate) fn app_armor_profile(profile: &Field<'_>, errors: &mut FieldErrors) {
     if !profile.is_set() {
         return;
     }

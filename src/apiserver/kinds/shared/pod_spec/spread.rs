@@ -1,11 +1,11 @@
 //! How the pods of a workload are spread over the nodes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
-use admit_apimachinery::labels;
 
+use super::scheduling::label_keys;
 use super::{Options, known_if_set};
 use crate::kinds::field::Field;
 use crate::kinds::shared::label_selector::{self, LabelValues};
@@ -52,7 +52,9 @@ pub(super) fn validate(list: &Field<'_>, options: &Options<'_>, errors: &mut Fie
         known_if_set(&constraint.get("nodeAffinityPolicy"), &POLICIES, errors);
         known_if_set(&constraint.get("nodeTaintsPolicy"), &POLICIES, errors);
         let selector = constraint.get("labelSelector");
-        label_keys(&constraint.get("matchLabelKeys"), &selector, errors);
+        if !options.odd_spread_keys {
+            label_keys(&constraint, &selector, errors);
+        }
         if !options.odd_spread_selectors {
             label_selector::validate(&selector, LabelValues::Checked, errors);
         }
@@ -67,24 +69,5 @@ fn least_domains(least: &Field<'_>, action: &str, errors: &mut FieldErrors) {
     if action != "DoNotSchedule" {
         let why = format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
         errors.add(|| least.invalid(why));
-    }
-}
-
-fn label_keys(keys: &Field<'_>, selector: &Field<'_>, errors: &mut FieldErrors) {
-    if keys.is_empty() {
-        return;
-    }
-    if !selector.is_set() {
-        errors.add(|| keys.forbidden("must not be specified when labelSelector is not set"));
-    }
-    let labels_of = selector.get("matchLabels").map();
-    let mut selected: HashSet<&str> =
-        labels_of.into_iter().flat_map(|map| map.keys().map(String::as_str)).collect();
-    selected.extend(selector.get("matchExpressions").items().map(|expression| expression.get("key").text()));
-    for key in keys.items() {
-        key.problems(labels::key(key.text()), errors);
-        if selected.contains(key.text()) {
-            errors.add(|| key.invalid("exists in both matchLabelKeys and labelSelector"));
-        }
     }
 }

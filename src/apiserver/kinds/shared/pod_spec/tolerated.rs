@@ -5,7 +5,7 @@ use admit_apimachinery::labels;
 use serde_json::Value;
 
 use super::security::has_own_users;
-use super::{Options, all_containers, annotations, container, containers, projected, security};
+use super::{Options, all_containers, annotations, container, containers, projected, scheduling, security};
 use crate::kinds::field::Field;
 use crate::kinds::shared::label_selector::{self, LabelValues};
 use crate::object;
@@ -41,6 +41,11 @@ fn tolerated<'o>(old: &Value) -> Options<'o> {
         label_selector::validate(&constraint.get("labelSelector"), LabelValues::Checked, &mut found);
         !found.is_empty()
     });
+    let odd_spread_keys = spec.get("topologySpreadConstraints").items().any(|constraint| {
+        let mut found = FieldErrors::default();
+        scheduling::label_keys(&constraint, &constraint.get("labelSelector"), &mut found);
+        !found.is_empty()
+    });
     let shares = |field: &'static str, is_of: fn(&str) -> bool| {
         let names = spec.get("securityContext").get("sysctls");
         spec.get(field).flag() && names.items().any(|sysctl| is_of(sysctl.get("name").text()))
@@ -49,6 +54,7 @@ fn tolerated<'o>(old: &Value) -> Options<'o> {
         odd_selector_values,
         odd_node_values,
         odd_spread_selectors,
+        odd_spread_keys,
         any_token_path: projected::has_odd_token_path(&spec),
         host_sysctls: shares("hostNetwork", security::is_of_network)
             || shares("hostIPC", security::is_of_ipc),

@@ -173,6 +173,9 @@ fn pod_seccomp(spec: &Field<'_>, annotations: &Field<'_>, warnings: &mut Vec<Str
     }
 }
 
+/// Of annotations that stand for a field.
+pub(crate) const APP_ARMOR_IS_A_FIELD: &str =
+    r#"deprecated since v1.30; use the "appArmorProfile" field instead"#;
 const NO_SECCOMP: &str = r#"non-functional in v1.27+; use the "seccompProfile" field instead"#;
 
 fn of_container(
@@ -191,8 +194,7 @@ fn of_container(
     let has_field = context.get("appArmorProfile").is_set()
         || spec.get("securityContext").get("appArmorProfile").is_set();
     if app_armor.is_set() && !has_field && !is_pod {
-        let why = r#"deprecated since v1.30; use the "appArmorProfile" field instead"#;
-        warnings.push(format!("{app_armor}: {why}"));
+        warnings.push(format!("{app_armor}: {APP_ARMOR_IS_A_FIELD}"));
     }
     let resources = container.get("resources");
     for name in ["memory", "ephemeral-storage"] {
