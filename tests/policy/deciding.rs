@@ -282,3 +282,17 @@ fn a_variable_that_holds_all_variables_is_equal_to_itself() {
     assert!(said("variables.v == variables.v && variables.v.v == variables"));
     assert!(!said("variables.v != variables"));
 }
+
+/// Each variable needs the one before it while it is evaluated: the stack grows with the chain, and the process lives.
+#[test]
+fn a_chain_of_variables_is_as_long_as_a_policy_can_be() {
+    let mut variables = String::from("variables:\n  - {name: v0, expression: object.metadata.name}\n");
+    for nth in 1..2_000 {
+        let before = nth - 1;
+        variables.push_str(&format!("  - {{name: v{nth}, expression: variables.v{before}}}\n"));
+    }
+    let rule = "  validations: [{expression: variables.v1999 == 'good'}]";
+    let text = policy(&format!("{variables}{rule}"), "validationActions: [Deny]", "");
+    assert!(decide(&text, "good").allowed());
+    assert!(!decide(&text, "bad").allowed());
+}

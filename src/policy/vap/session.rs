@@ -14,6 +14,10 @@ use super::policy::Policy;
 use crate::report::options::EvalOptions;
 use crate::report::recording::{Purse, Subject};
 
+/// Bytes of the stack that an expression may take, and how many more there are where fewer are left.
+const LEAST_STACK: usize = 128 << 10;
+const MORE_STACK: usize = 1 << 20;
+
 /// The documents that expressions are evaluated on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inputs<'a> {
@@ -176,7 +180,9 @@ impl<'a> Scope<'a> {
             // Of two variables of one name, the later may name the earlier, which is hidden by it: itself, that is.
             let arena = self.inputs.arena;
             cell.set(Some(Err(arena.alloc_str(&format!("composited variable \"{name}\" refers to itself")))));
-            let (result, cost) = self.run(&variable.expression);
+            // Each variable may need the one before it, in a chain as long as a policy can be.
+            let (result, cost) =
+                stacker::maybe_grow(LEAST_STACK, MORE_STACK, || self.run(&variable.expression));
             self.variables_cost.set(self.variables_cost.get().saturating_add(cost));
             let memo = result.map_err(|error| {
                 let text = format!("composited variable \"{name}\" fails to evaluate: {error}");
