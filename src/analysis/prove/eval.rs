@@ -1,7 +1,7 @@
 //! Evaluates a checked expression over objects that may be any: CEL's meaning, with a condition for each thing that may
 //! come out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use admit_cel::syntax::{Ast, Comprehension, Entry, Expr, ExprId, Literal};
@@ -30,8 +30,8 @@ pub(super) struct Evaluator<'w, 's, 'a> {
     pub(super) scope: &'w Scope<'a>,
     pub(super) ast: &'a Ast,
     locals: Vec<(Box<str>, Outcome)>,
-    /// Variables that were evaluated, which is done once.
-    known: BTreeMap<&'a str, Outcome>,
+    /// Variables that were evaluated, which is done once, by their place.
+    known: BTreeMap<usize, Result<Outcome, Undecided>>,
     /// Those that an expression may name: the ones before it.
     in_sight: usize,
 }
@@ -166,23 +166,52 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         if test_only {
             return Err(undecided("whether a variable is there"));
         }
-        if let Some(outcome) = self.known.get(name) {
-            return Ok(outcome.clone());
-        }
-        let scope: &'w Scope<'a> = self.scope;
-        let before = scope.variables.iter().take(self.in_sight).enumerate();
-        let Some((at, (name, ast))) = before.rev().find(|(_, (known, _))| *known == name) else {
+        let Some(at) = self.declared(name, self.in_sight) else {
             return Err(undecided(format!("variables.{name}, which is not declared before")));
         };
+        // Those that it names come first: a long chain takes no more of the stack than a short one.
+        for needed in self.needed_for(at) {
+            self.evaluate(needed);
+        }
+        let known = self.known.get(&at).cloned();
+        known.unwrap_or_else(|| Err(undecided(format!("variables.{name}, which needs itself"))))
+    }
+
+    /// The last variable of a name among the first ones.
+    fn declared(&self, name: &str, in_sight: usize) -> Option<usize> {
+        let before = self.scope.variables.iter().take(in_sight);
+        before.enumerate().rev().find(|(_, (known, _))| *known == name).map(|(at, _)| at)
+    }
+
+    /// A variable and those behind it, as far as they were not evaluated; each names earlier ones alone.
+    fn needed_for(&self, at: usize) -> BTreeSet<usize> {
+        let (mut needed, mut open) = (BTreeSet::new(), vec![at]);
+        while let Some(at) = open.pop() {
+            let Some((_, ast)) = self.scope.variables.get(at) else { continue };
+            if self.known.contains_key(&at) || !needed.insert(at) {
+                continue;
+            }
+            open.extend(ast.ids().filter_map(|id| match ast.expr(id) {
+                Expr::Select { operand, field, .. } => match ast.expr(*operand) {
+                    Expr::Ident(name) if **name == *"variables" => self.declared(field, at),
+                    _ => None,
+                },
+                _ => None,
+            }));
+        }
+        needed
+    }
+
+    fn evaluate(&mut self, at: usize) {
+        let scope: &'w Scope<'a> = self.scope;
+        let Some((_, ast)) = scope.variables.get(at) else { return };
         let locals = std::mem::take(&mut self.locals);
         let (outer, in_sight) = (self.ast, self.in_sight);
         (self.ast, self.in_sight) = (*ast, at);
         let outcome = self.eval(ast.root()).map_err(Undecided::in_variable);
         (self.ast, self.in_sight) = (outer, in_sight);
         self.locals = locals;
-        let outcome = outcome?;
-        self.known.insert(name, outcome.clone());
-        Ok(outcome)
+        self.known.insert(at, outcome);
     }
 
     /// The same for each of the values that it may have.

@@ -71,7 +71,7 @@ pub(super) struct Compiler {
     /// The type of params, if expressions may use any.
     params: Option<Type>,
     /// The variables declared so far, if expressions may use any.
-    variables: Option<Vec<(String, Type)>>,
+    variables: Option<types::Variables>,
     /// Those of all expressions so far.
     patterns: PatternSum,
 }
@@ -118,7 +118,7 @@ impl Compiler {
     /// Declares a variable; of any type where its expression did not compile.
     pub(super) fn declare_variable(&mut self, name: &str, ty: Option<&Type>) {
         let ty = ty.cloned().unwrap_or(Type::Dyn);
-        self.variables.get_or_insert_default().push((name.to_owned(), ty));
+        self.variables.get_or_insert_default().declare(name, &ty);
     }
 
     pub(super) fn compile(
@@ -219,7 +219,7 @@ impl Compiler {
     /// `env` with variables and params, as far as there are any.
     fn declare(&self, mut env: Env) -> Env {
         if let Some(variables) = &self.variables {
-            env = env.with_variable("variables", types::variables(variables));
+            env = env.with_variable("variables", variables.all());
         }
         if let Some(params) = &self.params {
             env = env.with_variable("params", params.clone());

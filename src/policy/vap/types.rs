@@ -93,15 +93,25 @@ fn object_meta() -> DeclType {
     object("ObjectMeta", fields)
 }
 
-/// `kubernetes.variables` with the variables declared so far; of two of one name the later counts.
-pub(super) fn variables(declared: &[(String, Type)]) -> Type {
-    let mut fields: Vec<DeclField> = Vec::with_capacity(declared.len());
-    for (name, ty) in declared.iter().rev() {
-        if !fields.iter().any(|known| *known.name == **name) {
-            fields.push(field(name, declared_as(ty)));
-        }
+/// The variables declared so far: the fields of `kubernetes.variables`, in the order of their names.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Variables {
+    fields: Vec<DeclField>,
+}
+
+impl Variables {
+    /// Declares one more; of two of one name the later counts.
+    pub(super) fn declare(&mut self, name: &str, ty: &Type) {
+        let declared = field(name, declared_as(ty));
+        let place = self.fields.binary_search_by(|known| (*known.cel_name).cmp(name));
+        let at = place.unwrap_or_else(|at| at);
+        self.fields.splice(at..at.saturating_add(usize::from(place.is_ok())), [declared]);
     }
-    Type::Object(Arc::new(object("kubernetes.variables", fields)))
+
+    /// `kubernetes.variables`.
+    pub(super) fn all(&self) -> Type {
+        Type::Object(Arc::new(object("kubernetes.variables", self.fields.clone())))
+    }
 }
 
 /// How a variable of the type `ty` is declared: scalars, lists and maps keep their types, all else is dynamic.

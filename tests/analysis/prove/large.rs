@@ -82,3 +82,27 @@ fn as_many_expressions_as_a_document_holds_are_asked_about() {
         assert!(matches!(never_denies(&many(300), &mut solver), Verdict::Refuted(_)));
     }
 }
+
+/// Each variable names the one before it: what is needed comes first, and nothing nests as deep as the chain is long.
+#[test]
+fn a_long_chain_of_variables_takes_no_more_of_the_stack_than_a_short_one() {
+    let chain = |links: usize, first: &str| {
+        let mut policy = doubled(first, 0, &format!("variables.v{links} != -1"));
+        let variables = policy["spec"]["variables"].as_array_mut().expect("variables");
+        for nth in 1..=links {
+            let expression = format!("variables.v{} == 7 ? 7 : 1", nth - 1);
+            variables.push(json!({"name": format!("v{nth}"), "expression": expression}));
+        }
+        policy
+    };
+    for mut solver in Program::installed().into_iter().take(1) {
+        // A solver may give up; what it would refute does not hold.
+        let verdict = never_denies(&chain(600, "object.spec.replicas"), &mut solver);
+        assert!(!matches!(verdict, Verdict::Refuted(_)), "{verdict:?}");
+        let verdict = never_denies(&chain(3, "object.spec.replicas"), &mut solver);
+        assert_eq!(verdict, Verdict::Holds { up_to: None });
+        // What is not followed is told of once, however long the chain behind it is.
+        let unknown = chain(600, "object.metadata.name.lowerAscii() == 'a' ? 7 : 1");
+        assert!(!matches!(never_denies(&unknown, &mut solver), Verdict::Refuted(_)));
+    }
+}

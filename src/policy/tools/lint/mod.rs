@@ -33,6 +33,7 @@ mod policies;
 mod resources;
 mod types;
 mod unbound;
+mod unused;
 mod values;
 
 use std::borrow::Borrow;

@@ -8,6 +8,7 @@ use admit_apimachinery::suggest::{self, did_you_mean};
 use serde_json::Value;
 
 use super::answers::Answers;
+use super::unused::unused_variables;
 use super::{Finding, warning};
 use crate::read::manifest::Document;
 use crate::vap::MutatingPolicy;
@@ -32,7 +33,7 @@ pub(super) fn lint(documents: &[&Document]) -> Vec<Finding> {
             let help = "without a MutatingAdmissionPolicyBinding it changes nothing";
             findings.push(warning(document, "no-binding", "metadata.name", problem, help));
         }
-        findings.extend(unused(document));
+        findings.extend(unused(document, &policy));
         findings.extend(conditions(document, &policy));
     }
     let missing = of("MutatingAdmissionPolicyBinding")
@@ -47,18 +48,10 @@ pub(super) fn lint(documents: &[&Document]) -> Vec<Finding> {
 }
 
 /// What nothing names can be taken away, and the policy still compiles.
-fn unused(document: &Document) -> Vec<Finding> {
-    let variables = document.value.pointer("/spec/variables").and_then(Value::as_array);
-    let variable = |index: usize| {
-        let mut without = document.value.clone();
-        let variables = without.pointer_mut("/spec/variables").and_then(Value::as_array_mut)?;
-        let variable = (index < variables.len()).then(|| variables.remove(index))?;
-        MutatingPolicy::compile(&without).ok()?;
-        let name = variable.get("name").and_then(Value::as_str).unwrap_or_default();
-        let problem = format!("no expression uses `variables.{name}`");
-        let help = "take it out: it is never evaluated";
-        Some(warning(document, "unused-variable", &format!("spec.variables[{index}]"), problem, help))
-    };
+fn unused(document: &Document, policy: &MutatingPolicy) -> Vec<Finding> {
+    let texts = policy.expressions();
+    let texts = texts.iter().map(|expression| expression.text);
+    let variables = unused_variables(document, texts, |without| MutatingPolicy::compile(without).is_ok());
     let params = || {
         let mut without = document.value.clone();
         without.pointer_mut("/spec").and_then(Value::as_object_mut)?.shift_remove("paramKind")?;
@@ -68,7 +61,7 @@ fn unused(document: &Document) -> Vec<Finding> {
             "without params in its namespace the policy may not be evaluated at all; take paramKind out";
         Some(warning(document, "unused-params", "spec.paramKind", problem, help))
     };
-    (0..variables.map_or(0, Vec::len)).filter_map(variable).chain(params()).collect()
+    variables.into_iter().chain(params()).collect()
 }
 
 fn conditions(document: &Document, policy: &MutatingPolicy) -> Vec<Finding> {

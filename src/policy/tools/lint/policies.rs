@@ -4,31 +4,19 @@ use admit_apimachinery::pointer::items;
 use serde_json::Value;
 
 use super::answers::Answers;
+use super::unused::unused_variables;
 use super::{Finding, message, warning};
 use crate::read::manifest::Document;
 use crate::vap::Policy;
 
 pub(super) fn lint(document: &Document, policy: &Policy) -> Vec<Finding> {
-    let mut findings = unused_variables(document);
+    let texts = policy.expressions();
+    let texts = texts.iter().map(|expression| expression.text);
+    let mut findings = unused_variables(document, texts, |without| Policy::compile(without).is_ok());
     findings.extend(unused_params(document, policy));
     findings.extend(constant_rules(document, policy));
     findings.extend(messages(document));
     findings
-}
-
-/// What nothing names can be taken away, and the policy still compiles.
-fn unused_variables(document: &Document) -> Vec<Finding> {
-    let unused = |index: usize| {
-        let mut without = document.value.clone();
-        let variables = without.pointer_mut("/spec/variables").and_then(Value::as_array_mut)?;
-        let variable = (index < variables.len()).then(|| variables.remove(index))?;
-        Policy::compile(&without).ok()?;
-        let name = variable.get("name").and_then(Value::as_str).unwrap_or_default();
-        let problem = format!("no expression uses `variables.{name}`");
-        let help = "take it out: it is never evaluated";
-        Some(warning(document, "unused-variable", &format!("spec.variables[{index}]"), problem, help))
-    };
-    (0..items(&document.value, "/spec/variables").len()).filter_map(unused).collect()
 }
 
 fn unused_params(document: &Document, policy: &Policy) -> Option<Finding> {
