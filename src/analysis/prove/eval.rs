@@ -169,12 +169,11 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         let Some(at) = self.declared(name, self.in_sight) else {
             return Err(undecided(format!("variables.{name}, which is not declared before")));
         };
-        // Those that it names come first: a long chain takes no more of the stack than a short one.
-        for needed in self.needed_for(at) {
-            self.evaluate(needed);
-        }
-        let known = self.known.get(&at).cloned();
-        known.unwrap_or_else(|| Err(undecided(format!("variables.{name}, which needs itself"))))
+        self.needed_for(at).into_iter().for_each(|needed| self.evaluate(needed));
+        self.known
+            .get(&at)
+            .cloned()
+            .unwrap_or_else(|| Err(undecided(format!("variables.{name}, which needs itself"))))
     }
 
     /// The last variable of a name among the first ones.
@@ -183,7 +182,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         before.enumerate().rev().find(|(_, (known, _))| *known == name).map(|(at, _)| at)
     }
 
-    /// A variable and those behind it, as far as they were not evaluated; each names earlier ones alone.
+    /// A variable and those behind it that were not evaluated, first to last: chains take no more of the stack than one does.
     fn needed_for(&self, at: usize) -> BTreeSet<usize> {
         let (mut needed, mut open) = (BTreeSet::new(), vec![at]);
         while let Some(at) = open.pop() {
@@ -191,12 +190,11 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             if self.known.contains_key(&at) || !needed.insert(at) {
                 continue;
             }
-            open.extend(ast.ids().filter_map(|id| match ast.expr(id) {
-                Expr::Select { operand, field, .. } => match ast.expr(*operand) {
-                    Expr::Ident(name) if **name == *"variables" => self.declared(field, at),
-                    _ => None,
-                },
-                _ => None,
+            open.extend(ast.ids().filter_map(|id| {
+                let Expr::Select { operand, field, .. } = ast.expr(id) else { return None };
+                let is_of_variables =
+                    matches!(ast.expr(*operand), Expr::Ident(name) if **name == *"variables");
+                if is_of_variables { self.declared(field, at) } else { None }
             }));
         }
         needed
@@ -205,12 +203,10 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
     fn evaluate(&mut self, at: usize) {
         let scope: &'w Scope<'a> = self.scope;
         let Some((_, ast)) = scope.variables.get(at) else { return };
-        let locals = std::mem::take(&mut self.locals);
-        let (outer, in_sight) = (self.ast, self.in_sight);
+        let outer = (std::mem::take(&mut self.locals), self.ast, self.in_sight);
         (self.ast, self.in_sight) = (*ast, at);
         let outcome = self.eval(ast.root()).map_err(Undecided::in_variable);
-        (self.ast, self.in_sight) = (outer, in_sight);
-        self.locals = locals;
+        (self.locals, self.ast, self.in_sight) = outer;
         self.known.insert(at, outcome);
     }
 
