@@ -29,8 +29,9 @@ impl OfflinePluginArgs {
     /// # Errors
     /// For names of no plugin, for plugins that need a cluster, and for a file that sets none of them up.
     pub(in crate::cli) fn chosen(&self) -> Result<OfflinePlugins, Fault> {
-        let configuration = admission_configuration::read(self.admission_control_config_file.as_deref())?;
+        let file = self.admission_control_config_file.as_deref();
+        let configuration = admission_configuration::read(file)?;
         OfflinePlugins::new(&self.enable_admission_plugins, &self.disable_admission_plugins, &configuration)
-            .map_err(Fault::usage)
+            .map_err(|error| admission_configuration::fault(&error, file))
     }
 }

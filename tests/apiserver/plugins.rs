@@ -1,6 +1,8 @@
 //! The choice of admission plugins, and what follows from it for a cluster.
 
-use admit_apiserver::{AdmissionPlugins, Server};
+use admit_apiserver::internals::builtin_rows;
+use admit_apiserver::{AdmissionPlugins, OfflinePlugins, Server};
+use admit_policy::{GroupVersionKind, LoadOptions, Plugins as _, PolicySet};
 use serde_json::{Value, json};
 
 use crate::answers::configuration;
@@ -224,4 +226,22 @@ async fn a_server_begins_with_its_flows() {
         let level = get(&server, &format!("{group}/prioritylevelconfigurations/{name}")).await;
         assert_eq!(level.status, 200);
     }
+}
+
+/// What plugins look up may stand among policies, which have no use for it: both keep a list of these kinds.
+#[test]
+fn kinds_that_plugins_look_up_may_stand_among_policies() {
+    let plugins = OfflinePlugins::default();
+    for row in builtin_rows() {
+        let kind = GroupVersionKind::new(&*row.group, &*row.version, &*row.kind);
+        let text =
+            format!("{{apiVersion: {}, kind: {}, metadata: {{name: a}}}}", row.api_version(), row.kind);
+        let loaded = PolicySet::load_files([("one.yaml", text.as_str())], LoadOptions::default());
+        if plugins.looks_up(&kind) {
+            assert!(loaded.is_ok(), "{}: {:?}", row.kind, loaded.err());
+        } else if row.kind == "Service" {
+            assert!(loaded.is_err());
+        }
+    }
+    assert!(plugins.looks_up(&GroupVersionKind::new("", "v1", "LimitRange")));
 }

@@ -30,12 +30,13 @@ impl PluginArgs {
     /// # Errors
     /// For names of no plugin, with a list of those that there are, and for a file that sets none of them up.
     pub(super) fn chosen(&self) -> Result<AdmissionPlugins, Fault> {
-        let configuration = admission_configuration::read(self.admission_control_config_file.as_deref())?;
+        let file = self.admission_control_config_file.as_deref();
+        let configuration = admission_configuration::read(file)?;
         AdmissionPlugins::configured(
             &self.enable_admission_plugins,
             &self.disable_admission_plugins,
             &configuration,
         )
-        .map_err(Fault::usage)
+        .map_err(|error| admission_configuration::fault(&error, file))
     }
 }

@@ -1,12 +1,18 @@
 //! `AlwaysAdmit` and `AlwaysDeny`: everything, and nothing, may be written. Off by default, and deprecated upstream.
 
+use super::alone::Alone;
 use super::{Plugin, Request};
 use crate::status::Refusal;
 
-pub(super) const ADMIT: Plugin = Plugin { name: "AlwaysAdmit", mutate: None, validate: None };
+pub(super) const ADMIT: Plugin =
+    Plugin { name: "AlwaysAdmit", mutate: None, validate: None, alone: Alone::Acts };
 
-pub(super) const DENY: Plugin =
-    Plugin { name: "AlwaysDeny", mutate: Some(|request| deny(request)), validate: Some(deny) };
+pub(super) const DENY: Plugin = Plugin {
+    name: "AlwaysDeny",
+    mutate: Some(|request| deny(request)),
+    validate: Some(deny),
+    alone: Alone::Acts,
+};
 
 fn deny(request: &Request<'_>) -> Result<(), Refusal> {
     Err(request.forbidden("admission control is denying all modifications"))

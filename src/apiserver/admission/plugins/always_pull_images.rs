@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::alone::Alone;
 use super::pods::{CONTAINERS, items, text};
 use super::{Plugin, Request};
 use crate::status::Refusal;
 
 pub(super) const PLUGIN: Plugin =
-    Plugin { name: "AlwaysPullImages", mutate: Some(admit), validate: Some(validate) };
+    Plugin { name: "AlwaysPullImages", mutate: Some(admit), validate: Some(validate), alone: Alone::Acts };
 
 const ALWAYS: &str = "Always";
 

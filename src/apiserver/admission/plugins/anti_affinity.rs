@@ -1,12 +1,17 @@
 //! `LimitPodHardAntiAffinityTopology`: pods may keep others off their node, and off nothing larger. Off by default.
 
+use super::alone::Alone;
 use super::pods::{items, text};
 use super::{Plugin, Request};
 use crate::object;
 use crate::status::Refusal;
 
-pub(super) const PLUGIN: Plugin =
-    Plugin { name: "LimitPodHardAntiAffinityTopology", mutate: None, validate: Some(validate) };
+pub(super) const PLUGIN: Plugin = Plugin {
+    name: "LimitPodHardAntiAffinityTopology",
+    mutate: None,
+    validate: Some(validate),
+    alone: Alone::Acts,
+};
 
 const NODE: &str = "kubernetes.io/hostname";
 const TERMS: &str = "/spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution";

@@ -11,6 +11,7 @@ use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::pem::Pem;
 use x509_parser::prelude::FromDer as _;
 
+use super::alone::Alone;
 use super::pods::text;
 use super::{Plugin, Request};
 use crate::admission::review::Operation;
@@ -18,17 +19,33 @@ use crate::identity::MASTERS;
 use crate::object;
 use crate::status::Refusal;
 
-pub(super) const APPROVAL: Plugin =
-    Plugin { name: "CertificateApproval", mutate: None, validate: Some(validate_approval) };
+pub(super) const APPROVAL: Plugin = Plugin {
+    name: "CertificateApproval",
+    mutate: None,
+    validate: Some(validate_approval),
+    alone: Alone::Never,
+};
 
-pub(super) const SIGNING: Plugin =
-    Plugin { name: "CertificateSigning", mutate: None, validate: Some(validate_signing) };
+pub(super) const SIGNING: Plugin = Plugin {
+    name: "CertificateSigning",
+    mutate: None,
+    validate: Some(validate_signing),
+    alone: Alone::Never,
+};
 
-pub(super) const ATTEST: Plugin =
-    Plugin { name: "ClusterTrustBundleAttest", mutate: None, validate: Some(validate_attest) };
+pub(super) const ATTEST: Plugin = Plugin {
+    name: "ClusterTrustBundleAttest",
+    mutate: None,
+    validate: Some(validate_attest),
+    alone: Alone::Never,
+};
 
-pub(super) const SUBJECT: Plugin =
-    Plugin { name: "CertificateSubjectRestriction", mutate: None, validate: Some(validate_subject) };
+pub(super) const SUBJECT: Plugin = Plugin {
+    name: "CertificateSubjectRestriction",
+    mutate: None,
+    validate: Some(validate_subject),
+    alone: Alone::Acts,
+};
 
 const GROUP: &str = "certificates.k8s.io";
 const REQUESTS: &str = "certificatesigningrequests";

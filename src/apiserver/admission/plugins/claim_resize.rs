@@ -2,14 +2,19 @@
 
 use serde_json::Value;
 
+use super::alone::{Alone, Turn};
 use super::pods::text;
 use super::resources::amounts;
 use super::{Plugin, Request};
 use crate::object;
 use crate::status::Refusal;
 
-pub(super) const PLUGIN: Plugin =
-    Plugin { name: "PersistentVolumeClaimResize", mutate: None, validate: Some(validate) };
+pub(super) const PLUGIN: Plugin = Plugin {
+    name: "PersistentVolumeClaimResize",
+    mutate: None,
+    validate: Some(validate),
+    alone: Alone::By(alone),
+};
 
 fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     if !request.updates("", "persistentvolumeclaims") {
@@ -49,6 +54,14 @@ fn class_of(claim: &Value) -> &str {
     let annotation = "volume.beta.kubernetes.io/storage-class";
     let named = object::meta_map(claim, "annotations").find(|(key, _)| *key == annotation);
     named.map_or_else(|| text(claim, "/spec/storageClassName"), |(_, class)| class)
+}
+
+/// Manifests say neither whether a claim is bound nor, most of the time, by which class.
+fn alone(request: &Request<'_>) -> Turn {
+    if !request.updates("", "persistentvolumeclaims") || text(request.old(), "/status/phase").is_empty() {
+        return Turn::Passes;
+    }
+    Turn::named(request, "storageclasses", "", text(request.object(), "/spec/storageClassName"))
 }
 
 #[cfg(test)]

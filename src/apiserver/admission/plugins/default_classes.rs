@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::alone::Alone;
 use super::{Plugin, Request};
 use crate::object;
 use crate::status::Refusal;
 
 pub(super) const STORAGE: Plugin =
-    Plugin { name: "DefaultStorageClass", mutate: Some(admit_claim), validate: None };
+    Plugin { name: "DefaultStorageClass", mutate: Some(admit_claim), validate: None, alone: Alone::Acts };
 
 pub(super) const INGRESS: Plugin =
-    Plugin { name: "DefaultIngressClass", mutate: Some(admit_ingress), validate: None };
+    Plugin { name: "DefaultIngressClass", mutate: Some(admit_ingress), validate: None, alone: Alone::Acts };
 
 /// Objects named a class by annotations before they had fields for it.
 const CLASS_OF_CLAIM: &str = "volume.beta.kubernetes.io/storage-class";

@@ -2,13 +2,18 @@
 
 use serde_json::{Value, json};
 
+use super::alone::Alone;
 use super::pods::items;
 use super::{Plugin, Request};
 use crate::object;
 use crate::status::Refusal;
 
-pub(super) const PLUGIN: Plugin =
-    Plugin { name: "DefaultTolerationSeconds", mutate: Some(admit), validate: None };
+pub(super) const PLUGIN: Plugin = Plugin {
+    name: "DefaultTolerationSeconds",
+    mutate: Some(admit),
+    validate: None,
+    alone: Alone::WhereAsked,
+};
 
 const TAINTS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 const SECONDS: i64 = 300;

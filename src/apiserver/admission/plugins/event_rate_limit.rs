@@ -7,11 +7,13 @@ use admit_apimachinery::pointer::text;
 use admit_apimachinery::status::{Reason, Status};
 use tokio::time::Instant;
 
+use super::alone::Alone;
 use super::settings::LimitKind;
 use super::{Plugin, Request};
 use crate::status::Refusal;
 
-pub(super) const PLUGIN: Plugin = Plugin { name: "EventRateLimit", mutate: None, validate: Some(validate) };
+pub(super) const PLUGIN: Plugin =
+    Plugin { name: "EventRateLimit", mutate: None, validate: Some(validate), alone: Alone::Never };
 
 /// Events of `events.k8s.io` are not counted, as upstream, which looks at the kind that is sent.
 fn validate(request: &Request<'_>) -> Result<(), Refusal> {

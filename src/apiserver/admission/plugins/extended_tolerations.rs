@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::alone::Alone;
 use super::pods::{STARTED, items};
 use super::{Plugin, Request};
 use crate::kinds::shared::resource_names::is_extended;
@@ -11,7 +12,7 @@ use crate::object;
 use crate::status::Refusal;
 
 pub(super) const PLUGIN: Plugin =
-    Plugin { name: "ExtendedResourceToleration", mutate: Some(admit), validate: None };
+    Plugin { name: "ExtendedResourceToleration", mutate: Some(admit), validate: None, alone: Alone::Acts };
 
 fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     if !request.creates("", "pods") && !request.updates("", "pods") {

@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
+use super::alone::Alone;
 use super::pods::items;
 use super::{Plugin, Request};
 use crate::status::Refusal;
 
 pub(super) const PLUGIN: Plugin =
-    Plugin { name: "DenyServiceExternalIPs", mutate: None, validate: Some(validate) };
+    Plugin { name: "DenyServiceExternalIPs", mutate: None, validate: Some(validate), alone: Alone::Acts };
 
 fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     if !request.creates("", "services") && !request.updates("", "services") {

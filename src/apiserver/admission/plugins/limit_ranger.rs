@@ -7,6 +7,7 @@ use std::sync::Arc;
 use admit_apimachinery::quantity::Quantity;
 use serde_json::Value;
 
+use super::alone::Alone;
 use super::pods::{items, text};
 use super::resources::{Amounts, amounts, comparable, of_pod};
 use super::{Plugin, Request};
@@ -15,7 +16,7 @@ use crate::object;
 use crate::status::Refusal;
 
 pub(super) const PLUGIN: Plugin =
-    Plugin { name: "LimitRanger", mutate: Some(admit), validate: Some(validate) };
+    Plugin { name: "LimitRanger", mutate: Some(admit), validate: Some(validate), alone: Alone::Acts };
 
 /// On a pod: which requests and limits it got from here.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";

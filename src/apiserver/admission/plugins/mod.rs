@@ -10,6 +10,7 @@
 //!
 //! Read from plugin/pkg/admission and pkg/kubeapiserver/options/plugins.go of Kubernetes 1.36.
 
+mod alone;
 mod always;
 mod always_pull_images;
 mod anti_affinity;
@@ -50,6 +51,7 @@ mod tests;
 
 use futures::future::BoxFuture;
 
+use self::alone::Alone;
 use crate::status::Refusal;
 
 pub(super) use self::live::Live;
@@ -72,6 +74,8 @@ pub(super) struct Plugin {
     pub(super) name: &'static str,
     pub(super) mutate: Option<Mutate>,
     pub(super) validate: Option<Validate>,
+    /// Without a cluster.
+    pub(super) alone: Alone,
 }
 
 /// A plugin that asks somebody else, and waits for the answer.
@@ -95,6 +99,11 @@ impl Link {
             Self::Now(plugin) => plugin.name,
             Self::Mutating(waiting) | Self::Validating(waiting) => waiting.name,
         }
+    }
+
+    /// Whether it is of use without a cluster. Nobody is there to be waited for.
+    fn acts_alone(&self) -> bool {
+        matches!(self, Self::Now(plugin) if !matches!(plugin.alone, Alone::Never))
     }
 }
 

@@ -5,15 +5,22 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::alone::{Alone, Turn, known_namespace};
 use super::{Plugin, Request};
 use crate::admission::review::Operation;
 use crate::object;
 use crate::resources::Scope;
 use crate::status::Refusal;
 
-pub(super) const PLUGIN: Plugin = Plugin { name: "NamespaceLifecycle", mutate: Some(admit), validate: None };
+pub(super) const PLUGIN: Plugin =
+    Plugin { name: "NamespaceLifecycle", mutate: Some(admit), validate: None, alone: Alone::By(alone) };
 
-pub(super) const EXISTS: Plugin = Plugin { name: "NamespaceExists", mutate: None, validate: Some(exists) };
+pub(super) const EXISTS: Plugin = Plugin {
+    name: "NamespaceExists",
+    mutate: None,
+    validate: Some(exists),
+    alone: Alone::By(known_namespace),
+};
 
 /// Namespaces that a cluster cannot be without.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -53,6 +60,14 @@ fn found(request: &Request<'_>) -> Result<Arc<Value>, Refusal> {
 
 fn exists(request: &Request<'_>) -> Result<(), Refusal> {
     if request.review.call.info.scope == Scope::Namespaced { found(request).map(drop) } else { Ok(()) }
+}
+
+/// Of objects in no namespace everything that matters is known.
+fn alone(request: &Request<'_>) -> Turn {
+    match request.review.call.info.scope {
+        Scope::Cluster => Turn::Acts,
+        Scope::Namespaced => known_namespace(request),
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use admit_apimachinery::go;
 use serde_json::Value;
 
+use super::alone::{Alone, known_node};
 use super::pods::{items, text};
 use super::resources::{Amounts, amounts};
 use super::{Plugin, Request};
@@ -14,8 +15,12 @@ use crate::admission::review::Operation;
 use crate::object;
 use crate::status::Refusal;
 
-pub(super) const PLUGIN: Plugin =
-    Plugin { name: "NodeDeclaredFeatureValidator", mutate: None, validate: Some(validate) };
+pub(super) const PLUGIN: Plugin = Plugin {
+    name: "NodeDeclaredFeatureValidator",
+    mutate: None,
+    validate: Some(validate),
+    alone: Alone::By(known_node),
+};
 
 /// A feature that changes may need, and whether the change from the second pod to the first needs it.
 type Feature = (&'static str, fn(&Value, &Value) -> bool);

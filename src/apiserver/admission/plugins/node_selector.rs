@@ -7,12 +7,17 @@ use std::collections::BTreeMap;
 use admit_apimachinery::labels;
 use serde_json::Value;
 
+use super::alone::{Alone, known_namespace};
 use super::{Plugin, Request};
 use crate::object;
 use crate::status::Refusal;
 
-pub(super) const PLUGIN: Plugin =
-    Plugin { name: "PodNodeSelector", mutate: Some(admit), validate: Some(validate) };
+pub(super) const PLUGIN: Plugin = Plugin {
+    name: "PodNodeSelector",
+    mutate: Some(admit),
+    validate: Some(validate),
+    alone: Alone::By(known_namespace),
+};
 
 const ANNOTATION: &str = "scheduler.alpha.kubernetes.io/node-selector";
 

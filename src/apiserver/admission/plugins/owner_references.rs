@@ -4,14 +4,19 @@
 use admit_policy::{Access, AccessAttributes};
 use serde_json::Value;
 
+use super::alone::Alone;
 use super::pods::{items, text};
 use super::{Plugin, Request};
 use crate::admission::review::Operation;
 use crate::resources::Scope;
 use crate::status::Refusal;
 
-pub(super) const PLUGIN: Plugin =
-    Plugin { name: "OwnerReferencesPermissionEnforcement", mutate: None, validate: Some(validate) };
+pub(super) const PLUGIN: Plugin = Plugin {
+    name: "OwnerReferencesPermissionEnforcement",
+    mutate: None,
+    validate: Some(validate),
+    alone: Alone::Never,
+};
 
 const OWNERS: &str = "/metadata/ownerReferences";
 

@@ -2,6 +2,7 @@
 
 use admit_apimachinery::go;
 
+use super::alone::{Alone, known_node};
 use super::pods::text;
 use super::resources::{amounts, of_pod};
 use super::{Plugin, Request};
@@ -9,8 +10,12 @@ use crate::admission::review::Operation;
 use crate::object;
 use crate::status::{Cause, Refusal};
 
-pub(super) const PLUGIN: Plugin =
-    Plugin { name: "PodResizeValidator", mutate: None, validate: Some(validate) };
+pub(super) const PLUGIN: Plugin = Plugin {
+    name: "PodResizeValidator",
+    mutate: None,
+    validate: Some(validate),
+    alone: Alone::By(known_node),
+};
 
 fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     let (pod, old) = (request.object(), request.old());

@@ -7,14 +7,19 @@
 use admit_apimachinery::pointer::text;
 use serde_json::{Value, json};
 
+use super::alone::{Alone, known_namespace};
 use super::settings::Toleration;
 use super::{Plugin, Request};
 use crate::kinds;
 use crate::object;
 use crate::status::Refusal;
 
-pub(super) const PLUGIN: Plugin =
-    Plugin { name: "PodTolerationRestriction", mutate: Some(admit), validate: Some(validate) };
+pub(super) const PLUGIN: Plugin = Plugin {
+    name: "PodTolerationRestriction",
+    mutate: Some(admit),
+    validate: Some(validate),
+    alone: Alone::By(known_namespace),
+};
 
 /// Annotations of a namespace.
 const DEFAULT: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";

@@ -2,13 +2,15 @@
 
 use serde_json::{Map, Value};
 
+use super::alone::Alone;
 use super::pods::text;
 use super::{Plugin, Request};
 use crate::admission::review::Operation;
 use crate::object;
 use crate::status::Refusal;
 
-pub(super) const PLUGIN: Plugin = Plugin { name: "PodTopologyLabels", mutate: Some(admit), validate: None };
+pub(super) const PLUGIN: Plugin =
+    Plugin { name: "PodTopologyLabels", mutate: Some(admit), validate: None, alone: Alone::Acts };
 
 const COPIED: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::alone::{Alone, Turn};
 use super::pods::text;
 use super::{Plugin, Request};
 use crate::object;
 use crate::status::Refusal;
 
-pub(super) const PLUGIN: Plugin = Plugin { name: "Priority", mutate: Some(admit), validate: Some(validate) };
+pub(super) const PLUGIN: Plugin =
+    Plugin { name: "Priority", mutate: Some(admit), validate: Some(validate), alone: Alone::By(alone) };
 
 /// What a pod preempts where neither it nor its class says.
 const PREEMPTS: &str = "PreemptLowerPriority";
@@ -125,5 +127,16 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
             )))
         }
         _ => Ok(()),
+    }
+}
+
+/// Without a class in sight, none may be the default.
+fn alone(request: &Request<'_>) -> Turn {
+    if !request.creates("", "pods") {
+        return Turn::Acts;
+    }
+    match text(request.object(), "/spec/priorityClassName") {
+        "" => Turn::acts_if(request.all("priorityclasses", None).is_ok_and(|classes| !classes.is_empty())),
+        class => Turn::named(request, "priorityclasses", "", class),
     }
 }

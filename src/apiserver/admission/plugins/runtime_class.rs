@@ -6,13 +6,14 @@ use admit_apimachinery::go;
 use admit_apimachinery::quantity::Quantity;
 use serde_json::{Map, Value};
 
+use super::alone::{Alone, Turn};
 use super::pods::text;
 use super::{Plugin, Request};
 use crate::object;
 use crate::status::Refusal;
 
 pub(super) const PLUGIN: Plugin =
-    Plugin { name: "RuntimeClass", mutate: Some(admit), validate: Some(validate) };
+    Plugin { name: "RuntimeClass", mutate: Some(admit), validate: Some(validate), alone: Alone::By(alone) };
 
 const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 
@@ -151,6 +152,13 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
             Err(request.forbidden(why))
         }
     }
+}
+
+fn alone(request: &Request<'_>) -> Turn {
+    if !request.creates("", "pods") {
+        return Turn::Acts;
+    }
+    Turn::named(request, "runtimeclasses", "", text(request.object(), "/spec/runtimeClassName"))
 }
 
 #[cfg(test)]

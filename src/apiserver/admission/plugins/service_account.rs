@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use thiserror::Error;
 use uuid::Uuid;
 
+use super::alone::{Alone, Turn};
 use super::pods::{items, text};
 use super::{Plugin, Request};
 use crate::admission::review::Operation;
@@ -14,7 +15,7 @@ use crate::object;
 use crate::status::Refusal;
 
 pub(super) const PLUGIN: Plugin =
-    Plugin { name: "ServiceAccount", mutate: Some(admit), validate: Some(validate) };
+    Plugin { name: "ServiceAccount", mutate: Some(admit), validate: Some(validate), alone: Alone::By(alone) };
 
 /// The account of a pod that names none.
 pub(super) const DEFAULT: &str = "default";
@@ -265,6 +266,21 @@ fn limit_containers<'p>(account: &'p Value, pod: &'p Value, which: &Containers) 
 
 fn lists(account: &Value, list: &str, secret: &str) -> bool {
     account.get(list).and_then(Value::as_array).into_iter().flatten().any(|one| text(one, "/name") == secret)
+}
+
+/// Every namespace has an account by default; of it nothing is known where it is not given.
+fn alone(request: &Request<'_>) -> Turn {
+    let is_of_pod =
+        request.creates("", "pods") || request.is(Operation::Update, ("", "pods", "ephemeralcontainers"));
+    if !is_of_pod || request.is_mirror_pod() {
+        return Turn::Acts;
+    }
+    match text(request.object(), "/spec/serviceAccountName") {
+        "" | DEFAULT => {
+            Turn::acts_if(request.stored("serviceaccounts", request.namespace(), DEFAULT).is_some())
+        }
+        name => Turn::named(request, "serviceaccounts", request.namespace(), name),
+    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,17 @@
 
 use serde_json::{Value, json};
 
+use super::alone::Alone;
 use super::{Plugin, Request};
 use crate::object;
 use crate::status::Refusal;
 
-pub(super) const PLUGIN: Plugin =
-    Plugin { name: "StorageObjectInUseProtection", mutate: Some(admit), validate: None };
+pub(super) const PLUGIN: Plugin = Plugin {
+    name: "StorageObjectInUseProtection",
+    mutate: Some(admit),
+    validate: None,
+    alone: Alone::WhereAsked,
+};
 
 /// Resources and the finalizers that their objects get.
 const PROTECTED: [(&str, &str, &str); 3] = [

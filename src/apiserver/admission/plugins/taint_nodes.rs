@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::alone::Alone;
 use super::pods::{items, text};
 use super::{Plugin, Request};
 use crate::object;
 use crate::status::Refusal;
 
 pub(super) const PLUGIN: Plugin =
-    Plugin { name: "TaintNodesByCondition", mutate: Some(admit), validate: None };
+    Plugin { name: "TaintNodesByCondition", mutate: Some(admit), validate: None, alone: Alone::WhereAsked };
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 

@@ -171,12 +171,14 @@ fn etcd(given: &Given) -> Result<SocketAddr, Fault> {
 
 /// What the server decides by.
 fn decided(given: &Given, program: &Path) -> Result<ServerBuilder, Fault> {
+    let configuration = given.path("admission-control-config-file");
     let plugins = AdmissionPlugins::configured(
         given.list("enable-admission-plugins"),
         given.list("disable-admission-plugins"),
-        &admission_configuration::read(given.path("admission-control-config-file").as_deref())?,
+        &admission_configuration::read(configuration.as_deref())?,
     );
-    let plugins = plugins.map_err(|error| Fault::usage(format!("--{error}")))?;
+    let plugins =
+        plugins.map_err(|error| admission_configuration::fault(&error, configuration.as_deref()))?;
     let chosen = assets::chosen_controllers(program);
     let mut controllers = given.list("controllers");
     if controllers.is_empty() {

@@ -23,12 +23,14 @@ mod tokens;
 
 use admit_apimachinery::go;
 
+use super::alone::Alone;
 use super::{Plugin, Request};
 use crate::admission::review::Operation;
 use crate::identity::node_of;
 use crate::status::Refusal;
 
-pub(super) const PLUGIN: Plugin = Plugin { name: "NodeRestriction", mutate: Some(admit), validate: None };
+pub(super) const PLUGIN: Plugin =
+    Plugin { name: "NodeRestriction", mutate: Some(admit), validate: None, alone: Alone::Never };
 
 fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     let identity = &request.review.call.identity;

@@ -13,17 +13,20 @@ use admit_apimachinery::field_error::together;
 use admit_apimachinery::go;
 use serde_json::Value;
 
+use super::alone::{Alone, Turn};
 use super::pods::{items, text};
 use super::settings::{Level, LevelVersion, PodSecurity, Policy};
 use super::{Plugin, Request};
 use crate::admission::review::Operation;
+use crate::resources::Scope;
 use crate::status::{Cause, Refusal};
 use crate::{interrupt, object};
 
 use self::check::Failures;
 use self::subject::Subject;
 
-pub(super) const PLUGIN: Plugin = Plugin { name: "PodSecurity", mutate: None, validate: Some(validate) };
+pub(super) const PLUGIN: Plugin =
+    Plugin { name: "PodSecurity", mutate: None, validate: Some(validate), alone: Alone::By(alone) };
 
 /// Existing pods that are looked at when a namespace gets a stricter level.
 const MOST_PODS: usize = 3_000;
@@ -298,6 +301,19 @@ fn is_significant(pod: &Value, old: &Value) -> bool {
                 .find(|before| before["name"] == container["name"])
                 .is_none_or(|before| before["image"] != container["image"])
         })
+}
+
+/// Where neither labels nor settings say anything, everything is let in.
+fn alone(request: &Request<'_>) -> Turn {
+    let is_labelled = || {
+        let namespace = request.stored("namespaces", "", request.namespace());
+        namespace.is_some_and(|namespace| {
+            object::meta_map(&namespace, "labels")
+                .any(|(key, _)| key.starts_with("pod-security.kubernetes.io/"))
+        })
+    };
+    let is_set = request.live.settings.pod_security != PodSecurity::default();
+    Turn::acts_if(request.review.call.info.scope == Scope::Cluster || is_set || is_labelled())
 }
 
 #[cfg(test)]
