@@ -35,6 +35,7 @@ mod ownership;
 mod patience;
 mod plugins;
 mod policy_statuses;
+mod privileged;
 mod protobuf;
 mod quotas;
 mod readings;

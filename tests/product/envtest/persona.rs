@@ -52,7 +52,8 @@ fn a_flag_whose_meaning_is_not_built_stops_with_its_name() {
         ("kube-apiserver", "--runtime-config=api/ga=true", "--etcd-servers must be specified"),
         ("kube-apiserver", "-v=4", "--etcd-servers must be specified"),
         ("kube-apiserver", "--profiling=true", "--profiling=true is not built"),
-        ("kube-apiserver", "--allow-privileged=false", "--allow-privileged=false is not built"),
+        ("kube-apiserver", "--allow-privileged=false", "--etcd-servers must be specified"),
+        ("kube-apiserver", "--allow-privileged=no", "--allow-privileged: `no` is not a bool, true or false"),
         ("kube-apiserver", "--authorization-mode=Node,RBAC", "--etcd-servers must be specified"),
         ("kube-apiserver", "--authorization-mode=Webhook", "--authorization-mode: `Webhook` is not built"),
         (

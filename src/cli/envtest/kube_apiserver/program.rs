@@ -25,7 +25,7 @@ const FLAGS: &[Flag] = &[
     Flag {
         name: "allow-privileged",
         value: "",
-        help: "Let privileged containers in, which are always let in",
+        help: "Let privileged containers in; else they are refused in pods and templates of pods [default: false]",
     },
     Flag {
         name: "anonymous-auth",
