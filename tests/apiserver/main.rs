@@ -51,6 +51,7 @@ mod unread;
 mod webhook;
 mod webhook_services;
 mod webhook_subresources;
+mod webhook_users;
 mod webhook_words;
 mod words;
 mod workloads;
