@@ -88,7 +88,7 @@ mod validation;
 mod warning;
 
 pub use admission::{AdmissionConfiguration, AdmissionPlugins, PluginError, SettingsError};
-pub use audit::{AuditLog, AuditPolicy, AuditPolicyError, AuditPolicyErrorKind};
+pub use audit::{AuditFormat, AuditLog, AuditPolicy, AuditPolicyError, AuditPolicyErrorKind};
 pub use authentication::{TokenKey, TokenKeyError, TokenPublicKey};
 pub use authorization::AuthorizationMode;
 pub use cel_types::BuiltinTypes;

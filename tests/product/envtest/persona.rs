@@ -42,7 +42,12 @@ fn a_flag_whose_meaning_is_not_built_stops_with_its_name() {
     let place = Place::new(&[]);
     for (program, arg, name) in [
         ("kube-apiserver", "--audit-webhook-mode=batch", "--audit-webhook-mode is a flag"),
-        ("kube-apiserver", "--audit-log-format=legacy", "--audit-log-format=legacy is not built"),
+        ("kube-apiserver", "--audit-log-format=legacy", "--etcd-servers must be specified"),
+        (
+            "kube-apiserver",
+            "--audit-log-format=xml",
+            "--audit-log-format: `xml` is not a format, json or legacy",
+        ),
         ("kube-apiserver", "--audit-log-maxage=-1", "--audit-log-maxage: `-1` is not a number of 0 or more"),
         ("kube-apiserver", "--audit-policy-file=none.yaml", "--audit-policy-file: cannot read `none.yaml`"),
         ("kube-apiserver", "--feature-gates=A=true", "--feature-gates: unrecognized feature gate: A"),

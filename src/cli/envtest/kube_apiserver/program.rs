@@ -37,7 +37,11 @@ const FLAGS: &[Flag] = &[
         value: "NAMES",
         help: "Audiences of tokens that mean this server [default: the issuers]",
     },
-    Flag { name: "audit-log-format", value: "FORMAT", help: "Has to be json" },
+    Flag {
+        name: "audit-log-format",
+        value: "FORMAT",
+        help: "json for whole events, or legacy for a line of words about each [default: json]",
+    },
     Flag {
         name: "audit-log-maxage",
         value: "DAYS",
