@@ -1,4 +1,4 @@
-//! The audit log: one JSON document a line, written by a thread of its own, so that a slow or full disk holds up no request.
+//! The audit log: one event a line, written by a thread of its own, so that a slow or full disk holds up no request.
 //!
 //! What waits to be written is bounded in bytes. What finds no room, or cannot be written, is lost; that is said when it begins
 //! and when it ends, with how much was lost.
@@ -51,6 +51,19 @@ pub struct AuditLog {
     lost: Arc<AtomicU64>,
     /// What says what is written; without one, all is, in one event, at a level that goes by what it is about.
     policy: Option<Arc<AuditPolicy>>,
+    format: AuditFormat,
+}
+
+/// What a line of an audit log holds.
+///
+/// [`AuditLog::formatted`] has an example.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AuditFormat {
+    /// The whole event.
+    #[default]
+    Json,
+    /// Who asked what from where, when, and the code of the answer, in words.
+    Legacy,
 }
 
 /// What the thread is told.
@@ -72,7 +85,7 @@ impl AuditLog {
         let counted = Arc::clone(&waiting);
         let keep = move || keep(writer, &coming, &counted);
         thread::Builder::new().name("audit log".to_owned()).spawn(keep)?;
-        Ok(Self { entries, waiting, lost, policy: None })
+        Ok(Self { entries, waiting, lost, policy: None, format: AuditFormat::Json })
     }
 
     /// The same log, in which a server writes what `policy` says, at the stages that it does not omit.
@@ -91,6 +104,27 @@ impl AuditLog {
     pub fn following(mut self, policy: AuditPolicy) -> Self {
         self.policy = Some(Arc::new(policy));
         self
+    }
+
+    /// The same log, whose lines are of this format.
+    ///
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// use admit_apiserver::{AuditFormat, AuditLog, Server};
+    ///
+    /// let log = AuditLog::to(std::io::stderr())?.formatted(AuditFormat::Legacy);
+    /// let server = Server::builder().audit_log(log);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn formatted(mut self, format: AuditFormat) -> Self {
+        self.format = format;
+        self
+    }
+
+    pub(crate) const fn format(&self) -> AuditFormat {
+        self.format
     }
 
     pub(crate) fn policy(&self) -> Option<&AuditPolicy> {

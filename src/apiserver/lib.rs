@@ -41,7 +41,7 @@
 //! | `callout` | one request to a webhook | certificate, object, objects, store |
 //! | `conversion` | custom resources in other versions, by webhook | callout, digest, object, objects, status, validation |
 //! | `served` | what is served, and the behaviour of custom kinds | conversion, interrupt, managed_fields, object, resources, status, store, table, warning |
-//! | `codec` | bodies to objects of a kind | builtin, emptied, object, resources, served, status |
+//! | `codec` | bodies to objects of a kind | builtin, emptied, kinds, object, resources, served, status |
 //! | `call` | one request to a resource, and its options | clock, conversion, emptied, identity, object, resources, served, status, store, warning |
 //! | `authorization` | who may do what | call, identity, kinds, object, objects, status, store |
 //! | `admission` | which writes are let in, and what webhooks make of them | call, callout, conversion, digest, identity, interrupt, kinds, object, objects, resources, served, status, store |
@@ -88,7 +88,7 @@ mod validation;
 mod warning;
 
 pub use admission::{AdmissionConfiguration, AdmissionPlugins, PluginError, SettingsError};
-pub use audit::{AuditLog, AuditPolicy, AuditPolicyError, AuditPolicyErrorKind};
+pub use audit::{AuditFormat, AuditLog, AuditPolicy, AuditPolicyError, AuditPolicyErrorKind};
 pub use authentication::{TokenKey, TokenKeyError, TokenPublicKey};
 pub use authorization::AuthorizationMode;
 pub use cel_types::BuiltinTypes;

@@ -26,6 +26,11 @@ pub(crate) trait Objects: Debug + Send + Sync {
         each: &mut dyn FnMut(&Kept),
     ) -> Result<(), StoreError>;
 
+    /// Whether no container may be privileged.
+    fn refuses_privileged(&self) -> bool {
+        false
+    }
+
     /// What is served now.
     fn resources(&self) -> Arc<ResourceTable>;
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _};
 
-use admit_apiserver::{AuditLog, AuditPolicy, Server};
+use admit_apiserver::{AuditFormat, AuditLog, AuditPolicy, Server};
 use axum::body::Body;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -266,4 +266,27 @@ async fn a_policy_says_what_is_written_and_when() {
     assert!(ids[2] == ids[3] && ids[5] == ids[6] && ids[6] == ids[7] && ids[3] != ids[5], "{ids:?}");
     assert_eq!(events[3]["responseStatus"]["reason"], "NotFound");
     assert_eq!((&events[4]["responseStatus"]["code"], &events[4]["user"]), (&json!(401), &json!({})));
+}
+
+#[tokio::test]
+async fn a_log_in_words_has_a_line_for_each_event() {
+    let (mut read, write) = io::pipe().unwrap();
+    let policy = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Request}]}";
+    let log = AuditLog::to(write).unwrap().following(AuditPolicy::parse(policy).unwrap());
+    let log = log.formatted(AuditFormat::Legacy);
+    let server = Server::builder().audit_log(log.clone()).build().await.unwrap();
+    assert_eq!(post(&server, MAPS, &json!({"metadata": {"name": "a"}})).await.status, 201);
+    log.settle();
+    drop((server, log));
+    let mut text = String::new();
+    read.read_to_string(&mut text).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    for (line, stage, response) in
+        [(lines[0], "RequestReceived", "<deferred>"), (lines[1], "ResponseComplete", "201")]
+    {
+        let end = format!("namespace=\"default\" uri=\"{MAPS}\" response=\"{response}\"");
+        assert!(line.contains(&format!(" stage=\"{stage}\" ")) && line.ends_with(&end), "{line}");
+        assert!(line.contains(" method=\"create\" ") && line.contains(" as=\"<self>\" "), "{line}");
+    }
 }

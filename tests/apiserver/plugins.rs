@@ -151,7 +151,7 @@ fn a_plugin_is_set_to_what_its_section_says() {
     let error = told(plugin, &tolerations).unwrap_err();
     assert!(error.starts_with(&begins(plugin)), "{error}");
     assert!(error.contains("podtolerationrestriction.default[0].operator: Invalid value: "), "{error}");
-    let plugin = "ValidatingAdmissionWebhook";
+    let plugin = "ValidatingAdmissionPolicy";
     let error = told(plugin, &json!({})).unwrap_err();
     assert_eq!(
         error,

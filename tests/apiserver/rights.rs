@@ -103,3 +103,118 @@ async fn what_runs_beside_the_server_has_its_roles() {
     let reader = format!("{RBAC}/namespaces/kube-system/roles/extension-apiserver-authentication-reader");
     assert_eq!(get(&server, &reader).await.status, 200);
 }
+
+#[tokio::test]
+async fn controllers_and_the_scheduler_have_their_rights() {
+    let server = Server::builder().build().await.unwrap();
+    let may = async |user: &str, path: &str| as_user(&server, user, path, None).await.status;
+    let account = |name: &str| format!("system:serviceaccount:kube-system:{name}");
+    let secrets = "/api/v1/namespaces/kube-system/secrets";
+    assert_eq!(may(&account("token-cleaner"), secrets).await, 200);
+    assert_eq!(may(&account("token-cleaner"), "/api/v1/namespaces/default/secrets").await, 403);
+    assert_eq!(may(&account("replicaset-controller"), "/apis/apps/v1/replicasets").await, 200);
+    assert_eq!(may(&account("replicaset-controller"), "/apis/batch/v1/jobs").await, 403);
+    assert_eq!(may("system:kube-scheduler", "/api/v1/nodes").await, 200);
+    assert_eq!(may("system:kube-scheduler", "/apis/resource.k8s.io/v1/resourceslices").await, 200);
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+    assert_eq!(may("system:kube-controller-manager", leases).await, 200);
+    let role =
+        get(&server, &format!("{RBAC}/clusterroles/system:controller:pod-garbage-collector")).await.body;
+    assert_eq!(role["metadata"]["labels"], json!({"kubernetes.io/bootstrapping": "rbac-defaults"}));
+    assert_eq!(
+        role["metadata"]["annotations"],
+        json!({"rbac.authorization.kubernetes.io/autoupdate": "true"})
+    );
+    let bindings = get(&server, &format!("{RBAC}/clusterrolebindings")).await.body;
+    let names: Vec<&str> = bindings["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|item| item["metadata"]["name"].as_str())
+        .collect();
+    let of_controllers = names.iter().filter(|name| name.starts_with("system:controller:")).count();
+    assert_eq!(of_controllers, 38, "{names:?}");
+}
+
+#[tokio::test]
+async fn default_roles_and_bindings_are_completed_at_each_start() {
+    let server = Server::builder().build().await.unwrap();
+    let (roles, bindings) = (format!("{RBAC}/clusterroles"), format!("{RBAC}/clusterrolebindings"));
+    let dns = |what: &str| format!("{what}/system:kube-dns");
+    let proxier = |what: &str| format!("{what}/system:node-proxier");
+    let none =
+        json!({"rules": [], "subjects": [], "metadata": {"labels": {"kubernetes.io/bootstrapping": null}}});
+    for changed in [dns(&roles), dns(&bindings)] {
+        assert_eq!(merge(&server, &changed, &none).await.status, 200);
+    }
+    let own = json!({"rules": [], "metadata": {"annotations": {"rbac.authorization.kubernetes.io/autoupdate": "false"}}});
+    assert_eq!(merge(&server, &proxier(&roles), &own).await.status, 200);
+    let selectors = json!({"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"mine": "1"}}]}});
+    assert_eq!(merge(&server, &format!("{roles}/view"), &selectors).await.status, 200);
+    // A role reference cannot be changed, so the binding is another.
+    assert_eq!(delete(&server, &proxier(&bindings), None).await.status, 200);
+    let mut other = binding("system:node-proxier", "view", "ann");
+    other["roleRef"]["kind"] = "ClusterRole".into();
+    assert_eq!(post(&server, &bindings, &other).await.status, 201);
+    let kept = get(&server, &format!("{roles}/system:discovery")).await.body;
+
+    let server = Server::builder().store(server.store().clone()).build().await.unwrap();
+    let role = get(&server, &dns(&roles)).await.body;
+    assert_eq!(role["metadata"]["labels"]["kubernetes.io/bootstrapping"], "rbac-defaults");
+    let rules = role["rules"].as_array().unwrap();
+    let one =
+        |verb: &str, resource: &str| json!({"apiGroups": [""], "resources": [resource], "verbs": [verb]});
+    for rule in [
+        one("list", "endpoints"),
+        one("watch", "endpoints"),
+        one("list", "services"),
+        one("watch", "services"),
+    ] {
+        assert!(rules.contains(&rule), "{rules:?}");
+    }
+    let subjects = &get(&server, &dns(&bindings)).await.body["subjects"];
+    assert_eq!(
+        *subjects,
+        json!([{"kind": "ServiceAccount", "name": "kube-dns", "namespace": "kube-system"}])
+    );
+    assert!(get(&server, &proxier(&roles)).await.body["rules"].is_null());
+    let view = get(&server, &format!("{roles}/view")).await.body;
+    let aggregates = json!({"matchLabels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}});
+    assert_eq!(
+        view["aggregationRule"]["clusterRoleSelectors"],
+        json!([{"matchLabels": {"mine": "1"}}, aggregates])
+    );
+    let replaced = get(&server, &proxier(&bindings)).await.body;
+    assert_eq!(replaced["roleRef"]["name"], "system:node-proxier");
+    assert_eq!(replaced["subjects"][0]["name"], "system:kube-proxy");
+    assert_eq!(get(&server, &format!("{roles}/system:discovery")).await.body, kept);
+}
+
+#[tokio::test]
+async fn default_roles_and_bindings_are_owned_as_if_they_had_been_sent() {
+    let server = Server::builder().build().await.unwrap();
+    let each = [
+        "clusterroles/view",
+        "clusterroles/system:discovery",
+        "clusterrolebindings/system:kube-dns",
+        "namespaces/kube-system/roles/system:controller:token-cleaner",
+    ];
+    for path in each {
+        let made = get(&server, &format!("{RBAC}/{path}")).await.body;
+        let (plural, name) = path.rsplit_once('/').unwrap();
+        let mut again = made.clone();
+        again["metadata"] = json!({"name": format!("{name}-again"), "labels": made["metadata"]["labels"],
+            "annotations": made["metadata"]["annotations"]});
+        let again = post(&server, &format!("{RBAC}/{plural}"), &again).await;
+        assert_eq!(again.status, 201, "{again:?}");
+        let fields = |object: &Value| {
+            let mut fields = object["metadata"]["managedFields"][0].clone();
+            fields["time"].take();
+            fields["manager"].take();
+            fields
+        };
+        assert_eq!(made["metadata"]["managedFields"][0]["manager"], "kube-apiserver");
+        assert_eq!(made["metadata"]["managedFields"].as_array().unwrap().len(), 1);
+        assert_eq!(fields(&made), fields(&again.body), "{path}");
+    }
+}

@@ -225,3 +225,66 @@ async fn budgets_may_have_any_name_that_a_path_may_have() {
     let path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
     assert_eq!(post(&server, path, &budget).await.status, 201);
 }
+
+/// A workload with an annotation.
+fn annotated(kind: &str, annotation: &str, text: &str) -> Value {
+    json!({"kind": kind, "apiVersion": "apps/v1", "metadata": {"name": "n", "annotations": {annotation: text}}, "spec": {
+        "selector": {"matchLabels": {"a": "b"}},
+        "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}}}})
+}
+
+#[tokio::test]
+async fn annotations_that_stand_for_numbers_are_numbers() {
+    const NO_INT: &str = "strconv.ParseInt: parsing \"x\": invalid syntax";
+    let server = Server::builder().build().await.unwrap();
+    for (kind, plural, annotation, before) in [
+        ("DaemonSet", "daemonsets", "deprecated.daemonset.template.generation", ""),
+        (
+            "Deployment",
+            "deployments",
+            "deprecated.deployment.rollback.to",
+            "failed to parse annotation[deprecated.deployment.rollback.to]=x as int64: ",
+        ),
+    ] {
+        let path = format!("/apis/apps/v1/namespaces/default/{plural}");
+        let refused = post(&server, &path, &annotated(kind, annotation, "x")).await;
+        let why = format!("{kind} in version \"v1\" cannot be handled as a {kind}: {before}{NO_INT}");
+        assert_eq!((refused.status, refused.message()), (400, why.as_str()));
+        let far = post(&server, &path, &annotated(kind, annotation, "9223372036854775808")).await;
+        assert!(far.status == 400 && far.message().ends_with("value out of range"), "{far:?}");
+        assert_eq!(post(&server, &path, &annotated(kind, annotation, "3")).await.status, 201);
+
+        let path = format!("{path}/n");
+        let body = json!({"metadata": {"annotations": {annotation: "x"}}});
+        let merged = merge(&server, &path, &body).await;
+        assert_eq!(merged.status, 422, "{merged:?}");
+        assert!(merged.message().ends_with(&format!(": {before}{NO_INT}")), "{merged:?}");
+        let media = "application/strategic-merge-patch+json";
+        let strategic = answer(send(&server, "PATCH", &path, media, Some(&body)).await).await;
+        assert_eq!((strategic.status, strategic.message()), (500, format!("{before}{NO_INT}").as_str()));
+        assert_eq!(strategic.body.get("reason"), None, "{strategic:?}");
+        assert_eq!(get(&server, &path).await.body["metadata"]["annotations"][annotation], "3");
+    }
+    let negative = annotated("Deployment", "deprecated.deployment.rollback.to", "-1");
+    let refused = post(&server, "/apis/apps/v1/namespaces/default/deployments", &negative).await;
+    let why = "spec.rollback.version: Invalid value: -1: must be greater than or equal to 0";
+    assert!(refused.status == 422 && refused.message().ends_with(why), "{refused:?}");
+}
+
+#[tokio::test]
+async fn what_an_autoscaler_says_in_annotations_is_left_out_where_it_cannot_be_read() {
+    const PATH: &str = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers";
+    let server = Server::builder().build().await.unwrap();
+    let annotations = json!({
+        "autoscaling.alpha.kubernetes.io/metrics": "[1]", "autoscaling.alpha.kubernetes.io/behavior": "x",
+        "autoscaling.alpha.kubernetes.io/conditions": "{}", "autoscaling.alpha.kubernetes.io/current-metrics": "1",
+        "own": "kept",
+    });
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"});
+    let body = json!({"metadata": {"name": "h", "annotations": annotations},
+        "spec": {"maxReplicas": 3, "scaleTargetRef": target}});
+    let made = post(&server, PATH, &body).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    assert_eq!(made.body["metadata"]["annotations"], json!({"own": "kept"}));
+    assert_eq!(made.body["spec"]["targetCPUUtilizationPercentage"], 80);
+}

@@ -41,11 +41,31 @@ impl std::error::Error for NumberError {}
 /// # Errors
 /// The text is no number, or one that 64 bits do not hold.
 pub fn atoi(text: &str) -> Result<i64, NumberError> {
+    signed("Atoi", text)
+}
+
+fn signed(function: &'static str, text: &str) -> Result<i64, NumberError> {
     text.parse::<i64>().map_err(|error| NumberError {
-        function: "Atoi",
+        function,
         text: text.to_owned(),
         is_out_of_range: matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow),
     })
+}
+
+/// `ParseInt(text, 10, 64)`.
+///
+/// ```
+/// use admit_apimachinery::go::integer::parse_int_or_error;
+///
+/// assert_eq!(parse_int_or_error("-5"), Ok(-5));
+/// let error = parse_int_or_error("9223372036854775808").unwrap_err();
+/// assert_eq!(error.to_string(), r#"strconv.ParseInt: parsing "9223372036854775808": value out of range"#);
+/// ```
+///
+/// # Errors
+/// The text is no number, or one that 64 bits do not hold.
+pub fn parse_int_or_error(text: &str) -> Result<i64, NumberError> {
+    signed("ParseInt", text)
 }
 
 /// `ParseUint(text, 10, 64)`.

@@ -21,6 +21,7 @@ pub(crate) use review::Review;
 
 use std::sync::Arc;
 
+use admit_policy::webhook::Kind;
 use admit_policy::{Access, AccessAttributes, Reinvocation, Schemas, UserInfo};
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -198,7 +199,8 @@ impl Admission {
             return Ok(by_policies);
         }
         let seen = review.seen_as(by_policies.as_ref().or(review.object), review.old_object);
-        let by_webhooks = webhook::mutate(cluster, &seen, &mut again.webhooks).await?;
+        let users = self.plugins.webhook_users(Kind::Mutating);
+        let by_webhooks = webhook::mutate(cluster, &seen, &mut again.webhooks, users).await?;
         Ok(by_webhooks.or(by_policies))
     }
 
@@ -235,7 +237,7 @@ impl Admission {
             review.call.conversions.provide(cluster, decide).await?;
         }
         if self.plugins.is_enabled(VALIDATING_WEBHOOKS) {
-            webhook::admit(cluster, review).await?;
+            webhook::admit(cluster, review, self.plugins.webhook_users(Kind::Validating)).await?;
         }
         Ok(())
     }

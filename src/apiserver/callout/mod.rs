@@ -64,6 +64,14 @@ impl Callee {
     }
 }
 
+/// Whether credentials can be read.
+///
+/// # Errors
+/// What of them cannot be.
+pub(crate) fn check(credentials: &Credentials) -> Result<(), TrustError> {
+    trust::client_config(&[], credentials).map(drop)
+}
+
 /// The path as client-go joins it: from one root, without empty segments, `.` and `..`, and without a slash at its end.
 fn joined(path: &str) -> String {
     let mut segments = Vec::new();

@@ -14,6 +14,7 @@ use super::{literal, yaml};
 use crate::builtin::decode::decode_within;
 use crate::builtin::{TypeId, tables};
 use crate::emptied::Place;
+use crate::kinds::strategy;
 use crate::object;
 use crate::resources::ResourceInfo;
 use crate::served::CustomVersion;
@@ -171,7 +172,12 @@ fn canonical(
     match (tables().kind(&info.group, &info.version, &info.kind), custom) {
         (Some(id), None) if info.builtin => {
             keep_reset(&mut value);
-            typed(id, value, body)
+            let received = typed(id, value, body)?;
+            let why = strategy(info).and_then(|strategy| strategy.inconvertible);
+            match why.and_then(|why| why(&received.object)) {
+                Some(why) => Err(Unread::Inconvertible(why)),
+                None => Ok(received),
+            }
         }
         _ => custom_object(custom, value, budget(body)),
     }

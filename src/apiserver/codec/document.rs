@@ -20,6 +20,8 @@ pub(crate) struct Document {
 pub(crate) enum Unread {
     /// In Kubernetes' words.
     Mistake(String),
+    /// The same of an annotation that stands for a field; those that there are are sound.
+    Inconvertible(String),
     /// It may be sound, and holds more than is taken.
     TooMuch(String),
 }
@@ -28,7 +30,7 @@ impl Unread {
     /// The refusal of the body, which for a mistake `worded` makes.
     pub(crate) fn refusal(self, worded: impl FnOnce(String) -> Refusal) -> Refusal {
         match self {
-            Self::Mistake(why) => worded(why),
+            Self::Mistake(why) | Self::Inconvertible(why) => worded(why),
             Self::TooMuch(why) => Refusal::too_large_because(format!("the body holds {why}")),
         }
     }
@@ -37,7 +39,7 @@ impl Unread {
 impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Mistake(why) | Self::TooMuch(why) => f.write_str(why),
+            Self::Mistake(why) | Self::Inconvertible(why) | Self::TooMuch(why) => f.write_str(why),
         }
     }
 }

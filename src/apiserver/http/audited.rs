@@ -9,6 +9,7 @@
 //! | any other | `RequestResponse` |
 
 mod event;
+mod legacy;
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +26,7 @@ use serde_json::Value;
 
 use self::event::{Answered, format_of};
 use super::connection::Peer;
-use crate::audit::{AuditLog, Level, Recorded, Stage};
+use crate::audit::{AuditFormat, AuditLog, Level, Recorded, Stage};
 use crate::clock::Clock;
 use crate::identity::Identity;
 use crate::server::Server;
@@ -188,8 +189,11 @@ impl Notes {
             None if self.log.policy().is_none() => level(&verb, about.as_ref()),
             _ => return,
         };
-        let mut line = self.event(stage, level, &verb, about, answered).to_string();
-        line.push('\n');
+        let event = self.event(stage, level, &verb, about, answered);
+        let line = match self.log.format() {
+            AuditFormat::Json => format!("{event}\n"),
+            AuditFormat::Legacy => legacy::line(self.received, &event),
+        };
         self.log.add(line.into_bytes());
     }
 }

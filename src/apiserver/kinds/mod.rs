@@ -146,6 +146,8 @@ pub(crate) struct Strategy {
     pub(crate) kind: &'static str,
     /// What is otherwise than with most kinds.
     pub(crate) habits: &'static [Habit],
+    /// Why an object that a client sends has no form of its own upstream, where an annotation is a field.
+    pub(crate) inconvertible: Option<fn(&Value) -> Option<String>>,
     /// Fills in what a client may leave out, in objects of the version given (`v1`).
     pub(crate) default: Option<fn(&str, &mut Value)>,
     /// Brings a new object into the form that is stored: what clients may not set goes, what the server sets comes.
@@ -214,6 +216,7 @@ impl Strategy {
     pub(crate) const PLAIN: Self = Self {
         kind: "",
         habits: &[],
+        inconvertible: None,
         default: None,
         warnings_before: None,
         prepare_create: None,

@@ -17,6 +17,10 @@ impl Objects for Registry {
         self.store.kept(key)
     }
 
+    fn refuses_privileged(&self) -> bool {
+        self.refuses_privileged
+    }
+
     fn latest_object(&self, key: &Key) -> Option<Stored> {
         self.store.latest(key)
     }

@@ -5,10 +5,12 @@
 use admit_apimachinery::pointer;
 use serde_json::{Map, Value, json};
 
+use crate::builtin::decode::decode;
+use crate::builtin::tables;
 use crate::object;
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
-/// What a `v2` object has at a path, and `v1` in an annotation.
+/// What a `v2` object has at a path, and `v1` in an annotation; what it is made of is in [`well_formed`].
 const ANNOTATED: [(&str, &str, &str); 3] = [
     ("spec", "behavior", "autoscaling.alpha.kubernetes.io/behavior"),
     ("status", "currentMetrics", "autoscaling.alpha.kubernetes.io/current-metrics"),
@@ -106,6 +108,7 @@ pub(super) fn to_v2(sent: &Value) -> Value {
     let mut metrics: Vec<Value> = annotated(&mut view, METRICS)
         .and_then(|text| serde_json::from_str::<Vec<Value>>(&text).ok())
         .map(|metrics| metrics.iter().map(metric_to_v2).collect())
+        .filter(|metrics: &Vec<Value>| metrics.iter().all(|metric| is_of("MetricSpec", metric)))
         .unwrap_or_default();
     let percentage = sent.pointer("/spec/targetCPUUtilizationPercentage").filter(|value| !value.is_null());
     if let Some(percentage) = percentage {
@@ -116,7 +119,7 @@ pub(super) fn to_v2(sent: &Value) -> Value {
     object::set_field(&mut view["spec"], "metrics", (!metrics.is_empty()).then(|| metrics.into()));
     for (half, field, annotation) in ANNOTATED {
         let value = annotated(&mut view, annotation).and_then(|text| serde_json::from_str(&text).ok());
-        if let Some(value) = value {
+        if let Some(value) = value.filter(|value| well_formed(field, value)) {
             object::set_field(&mut view[half], field, Some(value));
         }
     }
@@ -124,6 +127,23 @@ pub(super) fn to_v2(sent: &Value) -> Value {
         object::set_field(&mut view["status"], "currentCPUUtilizationPercentage", None);
     }
     view
+}
+
+/// Whether what an annotation holds is what the field holds; anything else is left out.
+fn well_formed(field: &str, value: &Value) -> bool {
+    let all = |of: &str| value.as_array().is_some_and(|items| items.iter().all(|item| is_of(of, item)));
+    match field {
+        "currentMetrics" => all("MetricStatus"),
+        "conditions" => all("HorizontalPodAutoscalerCondition"),
+        _ => is_of("HorizontalPodAutoscalerBehavior", value) && *value != json!({}),
+    }
+}
+
+/// Whether the value can be read as that type of `autoscaling/v2`.
+fn is_of(name: &str, value: &Value) -> bool {
+    let tables = tables();
+    let id = tables.by_openapi_name(&format!("io.k8s.api.autoscaling.v2.{name}"));
+    value.is_object() && id.is_some_and(|id| decode(tables, id, value.clone()).is_ok())
 }
 
 /// Takes an annotation away.

@@ -1,22 +1,37 @@
-//! The default RBAC roles and bindings of every cluster, created at start. Existing ones are not changed.
+//! The default RBAC roles and bindings of every cluster: created at start where they are missing, and completed where
+//! they have lost something, as `reconciled` decides.
+
+mod reconciled;
 
 use std::sync::Arc;
 
 use futures::future::join_all;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
+use self::reconciled::{Reconciled, reconciled};
 use super::Registry;
-use crate::call::{Call, WriteOptions};
+use super::field_ownership::Ownership;
+use super::update::Change;
+use crate::call::{Call, DeleteOptions, WriteOptions};
 use crate::codec::{self, Body, Format};
 use crate::conversion::Conversions;
 use crate::emptied::Emptied;
 use crate::identity::Identity;
 use crate::object;
+use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 use crate::warning::Warnings;
 
-static DEFAULTS: [&str; 2] =
-    [include_str!("bootstrap_policy.yaml"), include_str!("bootstrap_components.yaml")];
+static DEFAULTS: [&str; 3] = [
+    include_str!("bootstrap_policy.yaml"),
+    include_str!("bootstrap_components.yaml"),
+    include_str!("bootstrap_controllers.yaml"),
+];
+
+/// What the name of a controller's cluster role begins with; the rest is the name of its account.
+const CONTROLLER: &str = "system:controller:";
+
+const GROUP: &str = "rbac.authorization.k8s.io";
 
 impl Registry {
     /// # Errors
@@ -26,17 +41,13 @@ impl Registry {
         // Written at once: a durable store then commits them together.
         let creations = defaults().into_iter().filter_map(|object| {
             let kind = object.get("kind").and_then(Value::as_str)?;
-            let info = served.table.find_kind("rbac.authorization.k8s.io", "v1", kind)?;
-            Some(self.create_default(Arc::clone(info), object))
+            let info = served.table.find_kind(GROUP, "v1", kind)?;
+            Some(self.ensure_default(Arc::clone(info), object))
         });
         join_all(creations).await.into_iter().collect()
     }
 
-    async fn create_default(
-        &self,
-        info: Arc<crate::resources::ResourceInfo>,
-        mut object: Value,
-    ) -> Result<(), Refusal> {
+    async fn ensure_default(&self, info: Arc<ResourceInfo>, mut object: Value) -> Result<(), Refusal> {
         let call = Call {
             info,
             custom: None,
@@ -47,26 +58,103 @@ impl Registry {
             emptied: Emptied::default(),
             conversions: Conversions::default(),
             clock: self.clock.clone(),
-            admitted: false,
+            // Nothing in a cluster says which default roles it has.
+            admitted: true,
         };
-        if self.store.latest(&call.key(object::name(&object))).is_some() {
-            return Ok(());
-        }
         let labels = object::member_mut(object::meta_mut(&mut object), "labels");
         labels.insert("kubernetes.io/bootstrapping".to_owned(), "rbac-defaults".into());
         let annotations = object::member_mut(object::meta_mut(&mut object), "annotations");
         annotations.insert("rbac.authorization.kubernetes.io/autoupdate".to_owned(), "true".into());
+        let name = object::name(&object).to_owned();
+        let Some(live) = self.store.latest(&call.key(&name)) else {
+            return self.create_default(&call, object).await;
+        };
+        match reconciled(&live.object, &object) {
+            Reconciled::Kept => Ok(()),
+            Reconciled::Changed(_) => self.complete_default(&call, &name, &object).await,
+            Reconciled::Replaced => {
+                let uid = Some(object::uid(&live.object).to_owned());
+                let options = DeleteOptions { uid, ..DeleteOptions::default() };
+                self.delete(&call, &name, &options).await?;
+                self.create_default(&call, object).await
+            }
+        }
+    }
+
+    async fn create_default(&self, call: &Call, object: Value) -> Result<(), Refusal> {
         let received =
             codec::recheck(&call.info, None, object).map_err(|why| why.refusal(Refusal::internal))?;
-        match self.create(&call, received.object, &WriteOptions::own()).await {
+        let (mut object, options) = (received.object, WriteOptions::own());
+        // There are so many of them that tracking takes a third of the start.
+        let fields = json!([{
+            "manager": options.manager, "operation": "Update", "apiVersion": call.info.api_version(),
+            "time": call.clock.stamp(), "fieldsType": "FieldsV1", "fieldsV1": owned(&object),
+        }]);
+        object::set_meta(&mut object, "managedFields", Some(fields));
+        match self.create_as(call, object, &options, Ownership::Settled).await {
             Err(refusal) if refusal.reason() != "AlreadyExists" => Err(refusal),
             _ => Ok(()),
         }
     }
+
+    async fn complete_default(&self, call: &Call, name: &str, expected: &Value) -> Result<(), Refusal> {
+        let make = |live: &mut Arc<Value>| {
+            Ok(match reconciled(live, expected) {
+                Reconciled::Changed(wanted) => wanted,
+                Reconciled::Kept | Reconciled::Replaced => (**live).clone(),
+            })
+        };
+        let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Tracked };
+        self.change(call, name, &change, &WriteOptions::own()).await.map(drop)
+    }
 }
 
+/// The objects of the lists, and the bindings of controllers to their roles.
 fn defaults() -> Vec<Value> {
-    DEFAULTS.into_iter().flat_map(read).collect()
+    let mut all: Vec<Value> = DEFAULTS.into_iter().flat_map(read).collect();
+    let bindings: Vec<Value> = all.iter().filter_map(controller_binding).collect();
+    all.extend(bindings);
+    all
+}
+
+fn controller_binding(role: &Value) -> Option<Value> {
+    let name = object::name(role);
+    let account = name.strip_prefix(CONTROLLER)?;
+    (role.get("kind")? == "ClusterRole").then(|| {
+        json!({
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": "kube-system"}],
+        })
+    })
+}
+
+/// The fields of a role or binding, all of which its creator owns: labels, annotations and the rule of aggregation one by
+/// one, the rest as wholes.
+fn owned(object: &Value) -> Value {
+    let members = |value: &Value| -> Map<String, Value> {
+        let own = |(name, _): (&String, &Value)| (format!("f:{name}"), json!({}));
+        [(".".to_owned(), json!({}))]
+            .into_iter()
+            .chain(value.as_object().into_iter().flatten().map(own))
+            .collect()
+    };
+    let mut fields = Map::new();
+    for (name, value) in object.as_object().into_iter().flatten() {
+        let set = match name.as_str() {
+            "apiVersion" | "kind" => continue,
+            _ if value.is_null() => continue,
+            "metadata" => {
+                let maps = value.as_object().into_iter().flatten().filter(|(_, value)| value.is_object());
+                maps.map(|(name, map)| (format!("f:{name}"), Value::Object(members(map)))).collect()
+            }
+            "aggregationRule" => members(value),
+            _ => Map::new(),
+        };
+        fields.insert(format!("f:{name}"), Value::Object(set));
+    }
+    Value::Object(fields)
 }
 
 /// The objects of a list.
@@ -78,14 +166,48 @@ pub(super) fn read(list: &'static str) -> Vec<Value> {
     }
 }
 
-#[test]
-fn every_default_binding_refers_to_a_default_role() {
-    let all = defaults();
-    let has = |reference: &Value| {
-        all.iter().any(|object| {
-            object["kind"] == reference["kind"] && object["metadata"]["name"] == reference["name"]
-        })
-    };
-    let bindings: Vec<&Value> = all.iter().filter(|object| object.get("roleRef").is_some()).collect();
-    assert!(bindings.len() > 4 && bindings.iter().all(|binding| has(&binding["roleRef"])));
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_default_binding_refers_to_a_default_role() {
+        let all = defaults();
+        let has = |binding: &Value| {
+            let reference = &binding["roleRef"];
+            all.iter().any(|object| {
+                let same_place = reference["kind"] == "ClusterRole"
+                    || object::namespace(object) == object::namespace(binding);
+                same_place
+                    && object["kind"] == reference["kind"]
+                    && object["metadata"]["name"] == reference["name"]
+            })
+        };
+        let bindings: Vec<&Value> = all.iter().filter(|object| object.get("roleRef").is_some()).collect();
+        assert!(bindings.len() > 50 && bindings.iter().all(|binding| has(binding)));
+    }
+
+    #[test]
+    fn every_list_is_read_and_no_object_is_there_twice() {
+        for list in DEFAULTS {
+            let written = list.lines().filter(|line| line.starts_with("- kind: ")).count();
+            assert_eq!(read(list).len(), written);
+        }
+        let all = defaults();
+        let told: BTreeSet<String> = all
+            .iter()
+            .map(|object| {
+                format!("{} {}/{}", object["kind"], object::namespace(object), object::name(object))
+            })
+            .collect();
+        assert_eq!(told.len(), all.len());
+        // What a role allows lies in one of these; anything else is a slip of the pen.
+        let known = ["verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs"];
+        let rules = all.iter().filter_map(|object| object.get("rules")?.as_array()).flatten();
+        for field in rules.filter_map(Value::as_object).flat_map(|rule| rule.keys()) {
+            assert!(known.contains(&field.as_str()), "{field}");
+        }
+    }
 }

@@ -99,6 +99,8 @@ pub(crate) struct Registry {
     quotas: Quotas,
     allotments: Allotments,
     pub(crate) controllers: Controllers,
+    /// Whether no container may be privileged.
+    refuses_privileged: bool,
 }
 
 /// What a registry is made with.
@@ -112,12 +114,22 @@ pub(crate) struct Parts {
     pub(crate) controllers: Option<Controllers>,
     pub(crate) root_ca: Option<String>,
     pub(crate) network: ServiceNetwork,
+    pub(crate) refuses_privileged: bool,
 }
 
 impl Registry {
     #[must_use]
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { store, clock, admission, authorization, controllers, root_ca, network } = parts;
+        let Parts {
+            store,
+            clock,
+            admission,
+            authorization,
+            controllers,
+            root_ca,
+            network,
+            refuses_privileged,
+        } = parts;
         let served = RwLock::new(Arc::new(Served::builtin()));
         let plugins = admission.plugins();
         let asked = |name: &str| match &controllers {
@@ -134,6 +146,7 @@ impl Registry {
             ),
             quotas: Quotas::new(plugins.is_enabled(quota::PLUGIN)),
             allotments: Allotments::new(network),
+            refuses_privileged,
             admission,
             authorization,
             converted: Arc::default(),
@@ -157,6 +170,7 @@ impl Registry {
             accounts: self.accounts.clone(),
             quotas: self.quotas.fork(),
             allotments: self.allotments.fork(),
+            refuses_privileged: self.refuses_privileged,
             admission: self.admission.fork(quiet),
             authorization: self.authorization.fork(quiet),
             converted: Arc::default(),

@@ -259,6 +259,10 @@ fn accepted(
     same_kind(call, name, &patched)?;
     let received = match recheck(&call.info, call.custom.as_deref(), patched) {
         Ok(received) => received,
+        // Go makes it an object of the version first, and wants nothing of the patch after that.
+        Err(Unread::Inconvertible(why)) if matches!(patch.kind, Parsed::Strategic(_)) => {
+            return Err(Refusal::unclassified(why));
+        }
         Err(why) => {
             let patched = patch.made(call, live)?;
             return Err(why.refusal(|why| refused(&patched, &why)));

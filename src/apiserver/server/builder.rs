@@ -52,6 +52,7 @@ const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-no
 ///     .audiences(["https://api.example.com".to_owned()])
 ///     .trusted_token_keys([old_key.public()])
 ///     .controllers(Controllers::none())
+///     .allow_privileged(false)
 ///     .build()
 ///     .await?;
 ///
@@ -82,6 +83,7 @@ pub struct ServerBuilder {
     controllers: Option<Controllers>,
     root_ca: Option<String>,
     network: ServiceNetwork,
+    refuses_privileged: bool,
     audit: Option<AuditLog>,
 }
 
@@ -184,6 +186,16 @@ impl ServerBuilder {
         self
     }
 
+    /// Lets privileged containers in or, where `allowed` is false, refuses them in pods and in every template of pods, as a
+    /// kube-apiserver does that nobody tells to allow them. Allowed by default, as in clusters that are made by kubeadm.
+    ///
+    /// [`ServerBuilder`] has an example.
+    #[must_use]
+    pub const fn allow_privileged(mut self, allowed: bool) -> Self {
+        self.refuses_privileged = !allowed;
+        self
+    }
+
     /// Writes an event of each request to `log`, as [`AuditLog`] shows; forks of the server write none.
     #[must_use]
     pub fn audit_log(mut self, log: AuditLog) -> Self {
@@ -205,6 +217,7 @@ impl ServerBuilder {
             controllers: self.controllers,
             root_ca: self.root_ca,
             network: self.network,
+            refuses_privileged: self.refuses_privileged,
         });
         registry.serve_definitions();
         let key = match self.token_key {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use admit_apimachinery::go;
 use admit_apiserver::{AuditLog, Identity, Server, ServiceNetwork, ServiceRange};
 use admit_policy::PolicySet;
-use clap::Args;
+use clap::{ArgAction, Args};
 use futures::FutureExt as _;
 use kube::Client;
 use serde_json::{Value, json};
@@ -98,6 +98,12 @@ pub(super) struct UpArgs {
     #[arg(long, value_name = "CIDR", default_value = "10.0.0.0/16")]
     service_cluster_ip_range: ServiceRange,
 
+    /// Whether privileged containers are let in, as in clusters of kubeadm and kind; a kube-apiserver that nobody tells
+    /// refuses them. `admit check`, `admit test` and `admit explain` let them in
+    #[arg(long, value_name = "BOOL", default_value_t = true, default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, action = ArgAction::Set)]
+    allow_privileged: bool,
+
     /// How log lines are written
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
@@ -153,7 +159,8 @@ impl UpArgs {
     async fn up(mut self, shutdown: CancellationToken) -> Result<(), Fault> {
         // Everything that can be wrong with files is found before anything listens.
         let log = self.audit.open()?;
-        let server = audit::writes(Server::builder().admission_plugins(self.plugins.chosen()?), log.as_ref());
+        let server = Server::builder().admission_plugins(self.plugins.chosen()?);
+        let server = audit::writes(server.allow_privileged(self.allow_privileged), log.as_ref());
         let notes = state::folder(&self.state_dir)?;
         let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
         let Files { definitions, set, sources, contents } = self.read(&shutdown).await?;

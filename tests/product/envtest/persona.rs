@@ -42,7 +42,12 @@ fn a_flag_whose_meaning_is_not_built_stops_with_its_name() {
     let place = Place::new(&[]);
     for (program, arg, name) in [
         ("kube-apiserver", "--audit-webhook-mode=batch", "--audit-webhook-mode is a flag"),
-        ("kube-apiserver", "--audit-log-format=legacy", "--audit-log-format=legacy is not built"),
+        ("kube-apiserver", "--audit-log-format=legacy", "--etcd-servers must be specified"),
+        (
+            "kube-apiserver",
+            "--audit-log-format=xml",
+            "--audit-log-format: `xml` is not a format, json or legacy",
+        ),
         ("kube-apiserver", "--audit-log-maxage=-1", "--audit-log-maxage: `-1` is not a number of 0 or more"),
         ("kube-apiserver", "--audit-policy-file=none.yaml", "--audit-policy-file: cannot read `none.yaml`"),
         ("kube-apiserver", "--feature-gates=A=true", "--feature-gates: unrecognized feature gate: A"),
@@ -52,7 +57,8 @@ fn a_flag_whose_meaning_is_not_built_stops_with_its_name() {
         ("kube-apiserver", "--runtime-config=api/ga=true", "--etcd-servers must be specified"),
         ("kube-apiserver", "-v=4", "--etcd-servers must be specified"),
         ("kube-apiserver", "--profiling=true", "--profiling=true is not built"),
-        ("kube-apiserver", "--allow-privileged=false", "--allow-privileged=false is not built"),
+        ("kube-apiserver", "--allow-privileged=false", "--etcd-servers must be specified"),
+        ("kube-apiserver", "--allow-privileged=no", "--allow-privileged: `no` is not a bool, true or false"),
         ("kube-apiserver", "--authorization-mode=Node,RBAC", "--etcd-servers must be specified"),
         ("kube-apiserver", "--authorization-mode=Webhook", "--authorization-mode: `Webhook` is not built"),
         (

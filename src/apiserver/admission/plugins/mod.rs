@@ -61,6 +61,7 @@ pub use self::selection::{AdmissionPlugins, PluginError};
 pub(super) use self::selection::{
     MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS,
 };
+pub(in crate::admission) use self::settings::WebhookUsers;
 pub use self::settings::{AdmissionConfiguration, SettingsError};
 
 /// The name of the plugin that wants each pod to have a service account.

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use admit_apimachinery::go;
+use admit_policy::webhook::Kind;
 
-use super::settings::{AdmissionConfiguration, Settings, SettingsError};
+use super::settings::{AdmissionConfiguration, Settings, SettingsError, WebhookUsers};
 use super::{CHAIN, Link, Live, OFF_BY_DEFAULT, Request, resource_quota};
 use crate::status::Refusal;
 
@@ -100,6 +101,14 @@ impl AdmissionPlugins {
     /// The settings of the plugins with nothing remembered.
     pub(in crate::admission) fn live(&self) -> Live {
         Live::new(self.settings.clone())
+    }
+
+    /// By what webhooks of this kind know the server.
+    pub(in crate::admission) const fn webhook_users(&self, kind: Kind) -> &WebhookUsers {
+        match kind {
+            Kind::Mutating => &self.settings.mutating_users,
+            Kind::Validating => &self.settings.validating_users,
+        }
     }
 
     /// Whether the plugin of this name runs.

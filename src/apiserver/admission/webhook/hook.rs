@@ -8,6 +8,7 @@ use admit_policy::{ConditionsError, FailurePolicy, Host, Request};
 use serde_json::Value;
 
 use super::answer::ReviewVersion;
+use crate::admission::plugins::WebhookUsers;
 use crate::callout::Callee;
 
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(super) struct Hook {
 impl Hook {
     /// Reads an element of `webhooks`. One that does not compile was written by other rules than today's and is passed
     /// over.
-    pub(super) fn read(kind: Kind, configuration: &str, hook: &Value) -> Option<Self> {
+    pub(super) fn read(kind: Kind, configuration: &str, hook: &Value, users: &WebhookUsers) -> Option<Self> {
         let webhook = Webhook::compile_stored(kind, hook)
             .map_err(|errors| {
                 let name = hook["name"].as_str().unwrap_or_default();
@@ -29,7 +30,10 @@ impl Hook {
             })
             .ok()?;
         let timeout = Duration::from_secs(webhook.timeout_seconds.unsigned_abs());
-        let callee = Callee::new(webhook.client.clone(), &webhook.ca_bundle, timeout);
+        let mut callee = Callee::new(webhook.client.clone(), &webhook.ca_bundle, timeout);
+        if let Some(user) = users.of(&callee.client) {
+            callee.credentials.clone_from(user);
+        }
         Some(Self { configuration: configuration.to_owned(), callee, webhook })
     }
 

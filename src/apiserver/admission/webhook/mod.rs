@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::host::StoreHost;
+use super::plugins::WebhookUsers;
 use super::{Cluster, Review};
 use crate::callout;
 use crate::conversion::version_of;
@@ -38,8 +39,12 @@ const MUTATING: &str = "mutatingwebhookconfigurations";
 const LOGGED: usize = 1_024;
 
 /// Asks all webhooks that the write concerns, at once.
-pub(super) async fn admit(cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
-    let hooks = stored_hooks(cluster, Kind::Validating);
+pub(super) async fn admit(
+    cluster: &dyn Cluster,
+    review: &Review<'_>,
+    users: &WebhookUsers,
+) -> Result<(), Refusal> {
+    let hooks = stored_hooks(cluster, Kind::Validating, users);
     if hooks.is_empty() {
         return Ok(());
     }
@@ -179,7 +184,7 @@ fn asked(review: &Review<'_>, matched: &Matched<'_>, seen: &Seen<'_>, uid: &str)
     request
 }
 
-fn stored_hooks(objects: &dyn Objects, kind: Kind) -> Vec<Hook> {
+fn stored_hooks(objects: &dyn Objects, kind: Kind, users: &WebhookUsers) -> Vec<Hook> {
     let configurations = match kind {
         Kind::Validating => VALIDATING,
         Kind::Mutating => MUTATING,
@@ -190,7 +195,7 @@ fn stored_hooks(objects: &dyn Objects, kind: Kind) -> Vec<Hook> {
         let object = kept.object.pinned();
         let name = object::name(&object);
         let webhooks = object.get("webhooks").and_then(Value::as_array);
-        hooks.extend(webhooks.into_iter().flatten().filter_map(|hook| Hook::read(kind, name, hook)));
+        hooks.extend(webhooks.into_iter().flatten().filter_map(|hook| Hook::read(kind, name, hook, users)));
     };
     if let Err(error) = objects.each_object(configurations, None, &mut collect) {
         tracing::error!(%error, "webhook configurations cannot be listed");

@@ -14,6 +14,7 @@ use super::annotations::Place;
 use super::answer::Role;
 use super::hook::Hook;
 use super::{Outcome, Seen, ask, concerns, settle, stored_hooks};
+use crate::admission::plugins::WebhookUsers;
 use crate::admission::{Cluster, Review};
 use crate::conversion::version_of;
 use crate::object;
@@ -54,8 +55,9 @@ pub(in crate::admission) async fn mutate(
     cluster: &dyn Cluster,
     review: &Review<'_>,
     again: &mut Reinvocation,
+    users: &WebhookUsers,
 ) -> Result<Option<Value>, Refusal> {
-    let hooks = stored_hooks(cluster, Kind::Mutating);
+    let hooks = stored_hooks(cluster, Kind::Mutating, users);
     if hooks.is_empty() {
         return Ok(None);
     }

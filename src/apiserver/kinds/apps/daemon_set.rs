@@ -2,6 +2,7 @@
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::go::integer::parse_int_or_error;
 use serde_json::{Value, json};
 
 use crate::kinds::Strategy;
@@ -14,6 +15,7 @@ use crate::object;
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "DaemonSet",
     derived_annotations: &[GENERATION],
+    inconvertible: Some(inconvertible),
     default: Some(|_, object| default(object)),
     prepare_create: Some(prepare_create),
     prepare_update: Some(prepare_update),
@@ -43,6 +45,11 @@ fn default(set: &mut Value) {
 
 /// How often the template was changed, which `apps/v1` shows as an annotation.
 const GENERATION: &str = "deprecated.daemonset.template.generation";
+
+fn inconvertible(set: &Value) -> Option<String> {
+    let (_, text) = object::meta_map(set, "annotations").find(|(name, _)| *name == GENERATION)?;
+    parse_int_or_error(text).err().map(|why| why.to_string())
+}
 
 fn prepare_create(set: &mut Value) {
     let given = generation(set).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::go::integer::{parse_int, parse_int_or_error};
 use serde_json::{Value, json};
 
 use crate::kinds::Strategy;
@@ -9,9 +10,11 @@ use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::set_absent;
 use crate::kinds::shared::internal::shown;
 use crate::kinds::shared::{int_or_percent, pod_spec, replicas, workload};
+use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Deployment",
+    inconvertible: Some(inconvertible),
     default: Some(|_, object| default(object)),
     validate: Some(validate),
     validate_update: Some(validate_update),
@@ -19,6 +22,20 @@ pub(super) const STRATEGY: Strategy = Strategy {
     warnings: Some(|object, old| workload::named_warnings(object, old, &["spec", "template"])),
     ..Strategy::PLAIN
 };
+
+/// What was rolled back to, by a version of Kubernetes that did this itself.
+const ROLLBACK: &str = "deprecated.deployment.rollback.to";
+
+fn rollback(deployment: &Value) -> Option<&str> {
+    let (_, text) = object::meta_map(deployment, "annotations").find(|(name, _)| *name == ROLLBACK)?;
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn inconvertible(deployment: &Value) -> Option<String> {
+    let text = rollback(deployment)?;
+    let why = parse_int_or_error(text).err()?;
+    Some(format!("failed to parse annotation[{ROLLBACK}]={text} as int64: {why}"))
+}
 
 fn default(deployment: &mut Value) {
     let spec = &mut deployment["spec"];
@@ -49,6 +66,11 @@ fn whole(object: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
     super::kept_template(&spec, old, usable, errors);
     strategy(&spec.get("strategy"), errors);
     replicas::not_negative(&spec, &["minReadySeconds", "revisionHistoryLimit"], errors);
+    let revision = rollback(object).and_then(parse_int);
+    if let Some(revision) = revision.filter(|revision| *revision < 0) {
+        let field = spec.get("rollback").get("version");
+        errors.add(|| field.invalid_as(revision, "must be greater than or equal to 0"));
+    }
     let deadline = spec.get("progressDeadlineSeconds");
     deadline.not_negative(errors);
     let ready = spec.get("minReadySeconds").integer().unwrap_or_default();

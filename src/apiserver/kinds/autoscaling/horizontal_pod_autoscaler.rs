@@ -2,7 +2,7 @@
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::quantity::Quantity;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::metrics;
 use super::target::{Version, reference};
@@ -41,8 +41,9 @@ fn default(version: &str, autoscaler: &mut Value) {
         return;
     }
     let (_, text) = object::meta_map(autoscaler, "annotations").find(|(name, _)| *name == METRICS).unzip();
-    let others = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
-    if is_empty(others.as_ref()) {
+    // What is no list of metrics is none.
+    let others = text.and_then(|text| serde_json::from_str::<Vec<Map<String, Value>>>(text).ok());
+    if others.is_none_or(|others| others.is_empty()) {
         set_absent(&mut autoscaler["spec"], &[("targetCPUUtilizationPercentage", json!(LOAD))]);
     }
 }

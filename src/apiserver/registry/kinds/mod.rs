@@ -153,7 +153,8 @@ pub(super) fn validate(
     object: &Value,
     old: Option<&Value>,
 ) -> Causes {
-    call.emptied.shown_by(|| causes(call, objects, object, old))
+    let refused = objects.is_some_and(Objects::refuses_privileged);
+    pod_spec::privileged::refused_if(refused, || call.emptied.shown_by(|| causes(call, objects, object, old)))
 }
 
 /// What is wrong with an object in its namespace.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use admit_apiserver::AuditLog;
+use admit_apiserver::{AuditFormat, AuditLog};
 
 use crate::cli::audit_log::{self, DEFAULT_SIZE, Limits, MEGABYTE};
 use crate::cli::envtest::flags::Given;
@@ -13,7 +13,12 @@ use crate::cli::process::{self, Fault};
 /// # Errors
 /// For a value that cannot be, a policy that is none, and a file that cannot be written.
 pub(super) fn log(given: &Given) -> Result<Option<AuditLog>, Fault> {
-    given.must_be("audit-log-format", &["json"], "events are written as JSON; leave it out")?;
+    let read = |text: &str| match text {
+        "json" => Some(AuditFormat::Json),
+        "legacy" => Some(AuditFormat::Legacy),
+        _ => None,
+    };
+    let format = given.parsed("audit-log-format", "a format, json or legacy", read)?.unwrap_or_default();
     given.must_be("audit-log-version", &["audit.k8s.io/v1"], "there is no other; leave it out")?;
     let number = |flag, default| {
         let read = |text: &str| text.parse::<u32>().ok();
@@ -37,5 +42,5 @@ pub(super) fn log(given: &Given) -> Result<Option<AuditLog>, Fault> {
         megabytes => megabytes.saturating_mul(MEGABYTE),
     };
     let limits = Limits { size, backups: usize::try_from(backups).unwrap_or(usize::MAX), days };
-    audit_log::open(&file, limits).map(|log| Some(log.following(policy)))
+    audit_log::open(&file, limits).map(|log| Some(log.following(policy).formatted(format)))
 }

@@ -131,11 +131,6 @@ impl Asked {
 /// Flags that may say only what is so.
 fn check_fixed(given: &Given) -> Result<(), Fault> {
     let so = ["true", "t", "T", "TRUE", "True", "1"];
-    given.must_be(
-        "allow-privileged",
-        &so,
-        "privileged containers are always let in; leave it out, and refuse them by a policy or by Pod Security",
-    )?;
     given.must_be("service-account-lookup", &so, "tokens end with their account; leave it out")?;
     given.must_be(
         "enable-aggregator-routing",
@@ -190,6 +185,7 @@ fn decided(given: &Given, program: &Path) -> Result<ServerBuilder, Fault> {
     let mut builder = Server::builder()
         .admission_plugins(plugins)
         .controllers(controllers)
+        .allow_privileged(given.switch("allow-privileged")?.unwrap_or(false))
         // Else everybody could do everything, whoever they are: as kube-apiserver, whatever the flag asks.
         .anonymous(anonymous_asked(given)? && !authorization.contains(&AuthorizationMode::AlwaysAllow))
         .authorization(authorization);

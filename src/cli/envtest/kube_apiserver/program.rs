@@ -25,7 +25,7 @@ const FLAGS: &[Flag] = &[
     Flag {
         name: "allow-privileged",
         value: "",
-        help: "Let privileged containers in, which are always let in",
+        help: "Let privileged containers in; else they are refused in pods and templates of pods [default: false]",
     },
     Flag {
         name: "anonymous-auth",
@@ -37,7 +37,11 @@ const FLAGS: &[Flag] = &[
         value: "NAMES",
         help: "Audiences of tokens that mean this server [default: the issuers]",
     },
-    Flag { name: "audit-log-format", value: "FORMAT", help: "Has to be json" },
+    Flag {
+        name: "audit-log-format",
+        value: "FORMAT",
+        help: "json for whole events, or legacy for a line of words about each [default: json]",
+    },
     Flag {
         name: "audit-log-maxage",
         value: "DAYS",

@@ -1,5 +1,6 @@
-//! A backend that a kubeconfig names: that of its current context.
+//! What a kubeconfig names: the backend of its current context, or its users.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::sections::{AdmissionConfiguration, SettingsError, parsed};
-use crate::callout::{Callee, Credentials};
+use crate::callout::{self, Callee, Credentials};
 
 /// What client-go gives the backends of kubeconfigs.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -27,7 +28,7 @@ const NOT_BUILT: [&str; 6] =
 pub(super) fn backend(configuration: &AdmissionConfiguration, path: &str) -> Result<Callee, SettingsError> {
     let path = PathBuf::from(path);
     let document = parsed(&configuration.file(&path)?)?;
-    let wrong = |why: &str| SettingsError::Text(format!("`{}`: {why}", path.display()));
+    let wrong = |why: &str| wrong(&path, why);
     let named = |list: &str, part: &str, name: &str| -> Value {
         let found = items(&document, list).iter().find(|item| text(item, "/name") == name);
         found.and_then(|item| item.get(part)).cloned().unwrap_or_default()
@@ -39,13 +40,7 @@ pub(super) fn backend(configuration: &AdmissionConfiguration, path: &str) -> Res
     }
     let cluster = named("/clusters", "cluster", text(&context, "/cluster"));
     let user = named("/users", "user", text(&context, "/user"));
-    let is_said = |part: &Value, field: &str| {
-        part.get(field).is_some_and(|said| !said.is_null() && *said != Value::Bool(false))
-    };
-    let not_built = NOT_BUILT.into_iter().find(|field| is_said(&cluster, field) || is_said(&user, field));
-    if let Some(field) = not_built {
-        return Err(SettingsError::FieldNotBuilt(format!("{field} in `{}`", path.display())));
-    }
+    refuse_not_built(&path, &cluster)?;
     let server = text(&cluster, "/server");
     if !server.starts_with("https://") {
         return Err(wrong("the server of its cluster has to begin with https://"));
@@ -62,14 +57,56 @@ pub(super) fn backend(configuration: &AdmissionConfiguration, path: &str) -> Res
         ca_bundle: authority.into_bytes(),
         timeout: TIMEOUT,
         credentials: Credentials {
-            certificate: source.pem(&user, "client-certificate")?,
-            key: source.pem(&user, "client-key")?,
-            authorization: authorization(&user),
             server_name: text(&cluster, "/tls-server-name").to_owned(),
+            ..source.credentials(&path, &user)?
         },
     };
     callee.check().map_err(|error| wrong(&error.to_string()))?;
     Ok(callee)
+}
+
+/// The users of a kubeconfig by their names, and the name of that of its current context.
+pub(super) struct Users {
+    pub(super) users: BTreeMap<String, Credentials>,
+    pub(super) current: Option<String>,
+}
+
+/// The users of the kubeconfig in `path`.
+///
+/// # Errors
+/// For a file that is none, and for what cannot be read of it.
+pub(super) fn users(configuration: &AdmissionConfiguration, path: &str) -> Result<Users, SettingsError> {
+    let path = PathBuf::from(path);
+    let document = parsed(&configuration.file(&path)?)?;
+    let source = Source { configuration, folder: path.parent().unwrap_or_else(|| Path::new("")) };
+    let mut users = BTreeMap::new();
+    for named in items(&document, "/users") {
+        let name = text(named, "/name");
+        let credentials = source.credentials(&path, named.get("user").unwrap_or(&Value::Null))?;
+        callout::check(&credentials).map_err(|error| wrong(&path, &format!("user {name}: {error}")))?;
+        if users.insert(name.to_owned(), credentials).is_some() {
+            return Err(wrong(&path, &format!("duplicate name \"{name}\" in list of users")));
+        }
+    }
+    let current = text(&document, "/current-context");
+    let context = items(&document, "/contexts").iter().find(|context| text(context, "/name") == current);
+    let current = context.map(|context| text(context, "/context/user").to_owned());
+    Ok(Users { users, current })
+}
+
+fn wrong(path: &Path, why: &str) -> SettingsError {
+    SettingsError::Text(format!("`{}`: {why}", path.display()))
+}
+
+/// # Errors
+/// For a field of a cluster or user that says something upstream and nothing here.
+fn refuse_not_built(path: &Path, part: &Value) -> Result<(), SettingsError> {
+    let is_said =
+        |field: &&str| part.get(*field).is_some_and(|said| !said.is_null() && *said != Value::Bool(false));
+    match NOT_BUILT.into_iter().find(is_said) {
+        Some(field) => Err(SettingsError::FieldNotBuilt(format!("{field} in `{}`", path.display()))),
+        None => Ok(()),
+    }
 }
 
 fn authorization(user: &Value) -> String {
@@ -88,6 +125,17 @@ struct Source<'c> {
 }
 
 impl Source<'_> {
+    /// What the user shows, of the kubeconfig in `path`.
+    fn credentials(&self, path: &Path, user: &Value) -> Result<Credentials, SettingsError> {
+        refuse_not_built(path, user)?;
+        Ok(Credentials {
+            certificate: self.pem(user, "client-certificate")?,
+            key: self.pem(user, "client-key")?,
+            authorization: authorization(user),
+            server_name: String::new(),
+        })
+    }
+
     /// What is in the file that the field names, or in the field of this name that holds it.
     fn pem(&self, part: &Value, field: &str) -> Result<String, SettingsError> {
         let data = text(part, &format!("/{field}-data"));

@@ -11,6 +11,7 @@
 //! | `pod_security` | `PodSecurity` |
 //! | `quotas` | `ResourceQuota` |
 //! | `tolerations` | `PodTolerationRestriction` |
+//! | `webhooks` | `MutatingAdmissionWebhook`, `ValidatingAdmissionWebhook` |
 //! | `sections` | no plugin: the file itself, and how a section is read |
 //!
 //! As upstream, only sections of plugins that run are read, and fields that nobody knows say nothing. A section of a plugin
@@ -27,6 +28,7 @@ mod pod_security;
 mod quotas;
 mod sections;
 mod tolerations;
+mod webhooks;
 
 pub(super) use self::event_limits::{Limit, LimitKind};
 pub(super) use self::images::ImagePolicy;
@@ -34,6 +36,7 @@ pub(super) use self::pod_policy::{Level, LevelVersion, Policy, Version};
 pub(super) use self::pod_security::PodSecurity;
 pub(super) use self::quotas::Limited;
 pub(super) use self::tolerations::Toleration;
+pub(in crate::admission) use self::webhooks::WebhookUsers;
 
 use self::event_limits::EventLimits;
 use self::node_selectors::NodeSelectors;
@@ -49,15 +52,12 @@ pub(in crate::admission) struct Settings {
     pub(super) node_selectors: NodeSelectors,
     pub(super) pod_security: PodSecurity,
     pub(super) limited: Vec<Limited>,
+    pub(super) mutating_users: WebhookUsers,
+    pub(super) validating_users: WebhookUsers,
 }
 
 /// Plugins with nothing to set them by here, whose sections say something upstream.
-const NOT_BUILT: [&str; 4] = [
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionWebhook",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionWebhook",
-];
+const NOT_BUILT: [&str; 2] = ["MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"];
 
 impl Settings {
     /// The settings of those plugins that `runs`.
@@ -93,6 +93,14 @@ impl Settings {
         let plugin = "PodTolerationRestriction";
         if let Some(section) = section(plugin)? {
             settings.tolerations = Tolerations::read(section).map_err(|error| (plugin, error))?;
+        }
+        for (plugin, users) in [
+            ("MutatingAdmissionWebhook", &mut settings.mutating_users),
+            ("ValidatingAdmissionWebhook", &mut settings.validating_users),
+        ] {
+            if let Some(section) = section(plugin)? {
+                *users = WebhookUsers::read(&section, configuration).map_err(|error| (plugin, error))?;
+            }
         }
         let plugin = "EventRateLimit";
         if runs(plugin) {

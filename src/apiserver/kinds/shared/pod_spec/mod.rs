@@ -15,6 +15,7 @@ mod handlers;
 mod mounts;
 mod options;
 mod ports;
+pub(crate) mod privileged;
 mod projected;
 mod resources;
 mod scheduling;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use admit_apimachinery::findings::FieldErrors;
 
-use super::{Options, Pod, all_containers, descending_path, known_if_set, windows};
+use super::{Options, Pod, all_containers, descending_path, known_if_set, privileged, windows};
 use crate::kinds::field::Field;
 use crate::kinds::shared::internal;
 
@@ -154,6 +154,10 @@ pub(crate) fn app_armor_profile(profile: &Field<'_>, errors: &mut FieldErrors) {
 pub(super) fn of_container(context: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
     if !context.is_set() {
         return;
+    }
+    let whole = context.get("privileged");
+    if whole.flag() && privileged::are_refused() {
+        errors.add(|| whole.forbidden("disallowed by cluster policy"));
     }
     user(&context.get("runAsUser"), errors);
     user(&context.get("runAsGroup"), errors);
