@@ -4,6 +4,7 @@ mod agreement;
 mod apart;
 mod builtin;
 mod large;
+mod many_pairs;
 mod random_upgrades;
 mod requests;
 mod share;
