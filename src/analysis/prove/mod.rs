@@ -29,6 +29,7 @@
 //! | `derived`, `found` | texts made of texts, and what is found in them |
 //! | `guess`, `guesses` | what is not followed, taken for anything |
 //! | `whole`, `builtin` | what every object has, whatever its schema; kinds without one |
+//! | `stable` | what updates leave as it was, at times under a condition |
 //! | `subject`, `subjects` | the kind that is asked about, which objects are some of it, and the kinds that a policy is about |
 //! | `matched` | which requests a policy is asked about |
 //! | `side` | the rules that are compared, and what the engine says of an object |
@@ -87,6 +88,7 @@ mod search;
 mod shrink;
 mod side;
 mod size;
+mod stable;
 mod subject;
 mod subjects;
 mod term;

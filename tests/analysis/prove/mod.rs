@@ -9,5 +9,6 @@ mod random_upgrades;
 mod requests;
 mod share;
 pub(crate) mod solvers;
+mod stable;
 mod table;
 mod upgrades;
