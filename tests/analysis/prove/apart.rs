@@ -95,9 +95,20 @@ fn link(dice: &mut Dice) -> String {
     }
 }
 
-/// No zone, or one of one offset.
+/// No zone, one of one offset, or one that changes.
 fn zone(dice: &mut Dice) -> &'static str {
-    dice.pick(&["", "", "'UTC'", "'+02:00'", "'-05:30'", "'14:00'", "'a:b'"])
+    dice.pick(&[
+        "",
+        "",
+        "'UTC'",
+        "'+02:00'",
+        "'-05:30'",
+        "'14:00'",
+        "'a:b'",
+        "'Europe/Prague'",
+        "'Asia/Tokyo'",
+        "'Mars'",
+    ])
 }
 
 fn found(dice: &mut Dice) -> String {
