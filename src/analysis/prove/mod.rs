@@ -34,7 +34,7 @@
 //! | `matched` | which requests a policy is asked about |
 //! | `side` | the rules that are compared, and what the engine says of an object |
 //! | `view` | how documents are seen |
-//! | `rules`, `placed` | what rules say, as terms |
+//! | `rules`, `placed`, `fields` | what rules say, as terms, and the fields that they read |
 //! | `model` | answers of solvers, and the objects that they mean |
 //! | `shrink`, `search`, `mended` | smaller objects, objects without a solver, and objects that a server takes |
 //! | `agree` | whether terms say of an object what the engine says |
@@ -52,6 +52,7 @@ mod derived;
 mod document;
 mod equality;
 mod eval;
+mod fields;
 mod formats;
 mod found;
 mod guess;
