@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::agreement::Dice;
+use super::dice::Dice;
 
 const LINKS: &[&str] = &[
     "https://a.example:8443/b?c=d&e",

@@ -7,7 +7,7 @@ use admit_apiserver::BuiltinKinds;
 use admit_policy::{Builtins as _, Catalogue, FieldType, GroupVersionKind};
 use serde_json::{Map, Value, json};
 
-use super::agreement::Dice;
+use super::dice::Dice;
 use super::solvers::{Program, tell};
 use super::table::{Answer, answer, definition, gave_up, named};
 

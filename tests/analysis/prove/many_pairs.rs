@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-use super::agreement::{Compared, Dice, Of, compare};
+use super::agreement::{Compared, Of, compare};
+use super::dice::Dice;
 use super::solvers::{Program, Soon, tell};
 
 /// Rules of a round, and objects that are thrown for each: about a third of them is valid.

@@ -3,6 +3,7 @@
 mod agreement;
 mod apart;
 mod builtin;
+mod dice;
 mod large;
 mod many_pairs;
 mod random_upgrades;

@@ -6,8 +6,8 @@ use admit_apiserver::BuiltinKinds;
 use admit_policy::{Builtins as _, FieldType, ServedKind, StableFields};
 use serde_json::{Value, json};
 
-use super::agreement::Dice;
 use super::builtin::{catalogue, change, policy};
+use super::dice::Dice;
 use super::solvers::{Program, tell};
 
 fn kinds() -> impl Iterator<Item = (&'static ServedKind, Subject)> {
