@@ -101,7 +101,9 @@ pub use self::read::path::Path;
 pub use self::request::access::{ANSWER_FIELDS, AccessAnswers};
 pub use self::request::review::{Arena, NoReview, Review};
 pub use self::set::builtins::{Builtins, Prepared, StrategicError};
-pub use self::set::catalogue::{Catalogue, Connection, FieldShape, FieldType, Presence, ServedKind, Shape};
+pub use self::set::catalogue::{
+    Catalogue, Connection, FieldShape, FieldType, Presence, ServedKind, Shape, StableFields,
+};
 pub use self::set::known::KnownKinds;
 pub use self::set::plugins::{Plugged, Plugins};
 pub use self::vap::{

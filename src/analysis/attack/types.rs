@@ -60,6 +60,7 @@ impl<'a> Types<'a> {
                     shape,
                     name: None,
                     fixed: Vec::new(),
+                    stable: Vec::new(),
                     fresh_status: None,
                 });
             }

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::Undecided;
 use super::document::{Form, NodeId, World};
 use super::placed::Objects;
-use super::roots::{root, same_identity};
+use super::roots::{kept, root};
 use super::rules;
 use super::side::Side;
 use super::subject::Subject;
@@ -36,9 +36,11 @@ pub fn agreement(
     let is_update = requests.iter().any(|(_, old)| old.is_some());
     let old = if is_update { Some(root(&mut world, schema).map_err(one)?) } else { None };
     if let Some(old) = old {
-        same_identity(&mut world, new, old).map_err(one)?;
+        kept(&mut world, subject, new, old).map_err(one)?;
     }
-    let ruling = rules::ruling(&mut world, &side.rules, Objects { new, old }, 0)?;
+    let objects = Objects { new, old };
+    let ruling = rules::ruling(&mut world, &side.rules, objects, 0)?;
+    world.assume_stable(&subject.stable, objects).map_err(one)?;
     let mut pins = Vec::new();
     for (object, old_object) in requests {
         let mut parts = Vec::new();

@@ -18,6 +18,12 @@ const QUANTITY: &str = "^-?[0-9]+([numkMGTPE]|[KMGTPE]i|e-?[0-9]{1,2})?$";
 /// A quantity of which something may be set aside.
 const LIKELY_QUANTITY: &str = "^[1-9][0-9]{0,2}$";
 
+/// Whether a schema is that of quantities, which may mean the same and be written in another way.
+pub(super) fn is_quantity(schema: &Schema) -> bool {
+    let pattern = schema.checks.pattern.as_ref().map(Pattern::text);
+    pattern == Some(QUANTITY) || pattern == Some(LIKELY_QUANTITY)
+}
+
 /// How sure what is demanded has to be.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Sureness {

@@ -91,7 +91,7 @@ impl<'s> World<'s> {
         if let Some(format) = checks.format.as_deref()
             && schema.unchecked_format().is_none()
         {
-            demands.push(Err(format!("format {format}")));
+            demands.push(self.of_format(format, text).unwrap_or_else(|| Err(format!("format {format}"))));
         }
         let members: Vec<&Value> = checks.enumeration.iter().collect();
         if !members.is_empty() {

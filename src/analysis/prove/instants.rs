@@ -1,12 +1,15 @@
-//! Parts of instants, in UTC and in zones of one offset, and how many of a unit a duration has.
+//! Parts of instants, in UTC and in other zones, and how many of a unit a duration has.
+
+use std::rc::Rc;
 
 use admit_cel::syntax::{Expr, ExprId, Literal};
 
+use super::document::World;
 use super::eval::Evaluator;
 use super::reader::BILLION;
 use super::term::{Sort, Term, Terms};
 use super::value::{Outcome, Value};
-use super::zones::{self, Zone};
+use super::zones::{self, Offsets, Zone};
 use super::{Undecided, undecided};
 
 const MINUTE: i64 = 60;
@@ -51,18 +54,23 @@ impl Evaluator<'_, '_, '_> {
             Expr::Literal(Literal::String(zone)) => zones::zone(zone),
             _ => Zone::Unknown("parts of an instant in a time zone that is not constant"),
         });
-        let offset = match named.unwrap_or(Zone::Fixed(0)) {
-            Zone::Fixed(minutes) => Some(minutes),
-            Zone::None => None,
-            Zone::Unknown(why) => return Some(Err(undecided(why))),
-        };
+        let named = named.unwrap_or(Zone::Fixed(0));
+        if let Zone::Unknown(why) = named {
+            return Some(Err(undecided(why)));
+        }
         let span = self.ast.span(operand);
         Some(self.eval(operand).and_then(|operand| {
             self.each(&operand, &mut |this, value| match value {
                 Value::Instant(nanos) => {
-                    let Some(minutes) = offset else { return Ok(this.world.failed()) };
+                    let offset = match &named {
+                        Zone::Fixed(minutes) => {
+                            let nanos = i128::from(*minutes).saturating_mul((MINUTE * BILLION).into());
+                            this.world.terms.int(nanos)
+                        }
+                        Zone::Changing(offsets) => this.world.offset(*nanos, offsets, span),
+                        Zone::None | Zone::Unknown(_) => return Ok(this.world.failed()),
+                    };
                     let terms = &mut this.world.terms;
-                    let offset = terms.int(i128::from(minutes).saturating_mul((MINUTE * BILLION).into()));
                     let local = terms.add(*nanos, offset);
                     let part = part_of(terms, local, function);
                     Ok(this.world.good(Value::Int(part)))
@@ -111,6 +119,58 @@ impl Evaluator<'_, '_, '_> {
         self.world.assume(is_next, may_be_next);
         self.world.note_reading("a duration that is nearly a whole number of units", Some(span));
         Some(count)
+    }
+}
+
+impl World<'_> {
+    /// How many nanoseconds a zone is from UTC at an instant.
+    fn offset(&mut self, nanos: Term, offsets: &Rc<Offsets>, span: admit_cel::Span) -> Term {
+        let mut choices = vec![(0, self.nanos(offsets.first))];
+        for (from, offset) in &offsets.changes {
+            let offset = self.nanos(*offset);
+            choices.push((*from, offset));
+        }
+        let known = self.chosen(nanos, &choices);
+        let Some(end) = offsets.end else { return known };
+        let end = self.nanos(end);
+        let is_before = self.terms.lt(nanos, end);
+        if self.terms.known_bool(is_before) == Some(true) {
+            return known;
+        }
+        // One for each zone and instant, however often it is asked.
+        let asked = self.readings.offsets.iter().find(|asked| asked.0 == nanos && asked.1 == *offsets);
+        let later = match asked {
+            Some((.., later)) => *later,
+            None => {
+                let later = self.terms.variable(Sort::Int);
+                self.readings.offsets.push((nanos, Rc::clone(offsets), later));
+                let day = i128::from(DAY).saturating_mul(BILLION.into());
+                let after = self.terms.not(is_before);
+                self.between(after, later, Some(day.saturating_neg()), Some(day));
+                later
+            }
+        };
+        self.note_reading("parts of an instant after the year 2099 in a time zone that changes", Some(span));
+        self.terms.ite(is_before, known, later)
+    }
+
+    fn nanos(&mut self, seconds: i64) -> Term {
+        self.terms.int(i128::from(seconds).saturating_mul(BILLION.into()))
+    }
+
+    /// The value of the last choice that begins no later than an instant: half of them are left by each question.
+    fn chosen(&mut self, nanos: Term, choices: &[(i64, Term)]) -> Term {
+        let (before, after) = choices.split_at(choices.len().div_euclid(2));
+        match (before, after) {
+            ([], [(_, only)]) => *only,
+            (_, [(from, _), ..]) => {
+                let from = self.nanos(*from);
+                let is_before = self.terms.lt(nanos, from);
+                let (before, after) = (self.chosen(nanos, before), self.chosen(nanos, after));
+                self.terms.ite(is_before, before, after)
+            }
+            (_, []) => self.terms.int(0),
+        }
     }
 }
 

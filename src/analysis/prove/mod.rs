@@ -29,11 +29,12 @@
 //! | `derived`, `found` | texts made of texts, and what is found in them |
 //! | `guess`, `guesses` | what is not followed, taken for anything |
 //! | `whole`, `builtin` | what every object has, whatever its schema; kinds without one |
+//! | `stable` | what updates leave as it was, at times under a condition |
 //! | `subject`, `subjects` | the kind that is asked about, which objects are some of it, and the kinds that a policy is about |
 //! | `matched` | which requests a policy is asked about |
 //! | `side` | the rules that are compared, and what the engine says of an object |
 //! | `view` | how documents are seen |
-//! | `rules`, `placed` | what rules say, as terms |
+//! | `rules`, `placed`, `fields` | what rules say, as terms, and the fields that they read |
 //! | `model` | answers of solvers, and the objects that they mean |
 //! | `shrink`, `search`, `mended` | smaller objects, objects without a solver, and objects that a server takes |
 //! | `agree` | whether terms say of an object what the engine says |
@@ -51,6 +52,7 @@ mod derived;
 mod document;
 mod equality;
 mod eval;
+mod fields;
 mod formats;
 mod found;
 mod guess;
@@ -87,6 +89,7 @@ mod search;
 mod shrink;
 mod side;
 mod size;
+mod stable;
 mod subject;
 mod subjects;
 mod term;

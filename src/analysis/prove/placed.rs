@@ -9,6 +9,7 @@ use admit_policy::schema::{ListType, Rule, Schema};
 use super::changes::{Pair, joined, stripped};
 use super::document::{Form, NodeId, Origin, World};
 use super::eval::{Evaluator, Scope};
+use super::fields;
 use super::term::Term;
 use super::value::{Value, without_null};
 use super::{Undecided, undecided};
@@ -265,6 +266,8 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
             if rule.rule.trim().is_empty() || said_before {
                 continue;
             }
+            let is_known = |known: &Schema| known.rules.iter().any(|known| says_the_same(known, rule));
+            let known = place.before.filter(|before| is_known(before));
             let here = self.world.node(place.node)?.here;
             let object = place.field.clone();
             let mut place_of = PlaceOf { document, object, rule: rule.rule.clone(), looks_back: false };
@@ -276,6 +279,9 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
                     continue;
                 }
             };
+            if known.is_some_and(|known| reads_the_same(checked.ast(), known, place.schema)) {
+                continue;
+            }
             place_of.looks_back = checked.uses_variable("oldSelf");
             let forgives = self.asked.before.is_some_and(|before| before.forgives);
             if forgives && place.is_seen && !place_of.looks_back {
@@ -352,6 +358,12 @@ fn below<'r>(
     let is_seen = place.is_seen || (place.is_same && Pair { new: schema, old: before }.is_seen_unchanged());
     let (is_root, is_same) = (false, place.is_same);
     Place { schema, before, path, field, is_root, is_same, is_seen, node: place.node, old: Old::None }
+}
+
+/// Whether the fields that a rule reads are the same in two schemas.
+fn reads_the_same(ast: &Ast, before: &Schema, schema: &Schema) -> bool {
+    let Some(names) = fields::read_by(ast, [before, schema]) else { return false };
+    fields::of_these(&stripped(before), &names) == fields::of_these(&stripped(schema), &names)
 }
 
 /// Whether two rules are refused for the same values.

@@ -9,7 +9,7 @@ use super::document::{NodeId, World};
 use super::model::{self, Model, Sat};
 use super::placed::Objects;
 use super::question::Question;
-use super::roots::{DEPTH, has_alternatives, root, same_identity};
+use super::roots::{DEPTH, has_alternatives, kept, root};
 use super::rules;
 use super::script::{script, variants};
 use super::search;
@@ -208,10 +208,7 @@ impl<'a> Inquiry<'a> {
         let old = if update { Some(root(&mut world, schema).map_err(one)?) } else { None };
         let objects = Objects { new, old };
         if let Some(old) = old {
-            same_identity(&mut world, new, old).map_err(one)?;
-            for path in &self.subject.fixed {
-                world.keep(new, old, path).map_err(one)?;
-            }
+            kept(&mut world, self.subject, new, old).map_err(one)?;
         } else if let Some(fresh) = &self.subject.fresh_status {
             world.limit_status(new, fresh).map_err(one)?;
         }
@@ -232,6 +229,7 @@ impl<'a> Inquiry<'a> {
             let holds = world.terms.not(assumed.denied);
             broken = world.terms.and(&[broken, holds]);
         }
+        world.assume_stable(&self.subject.stable, objects).map_err(one)?;
         let are_cut = world.is_bounded;
         // Where more is demanded than schemas say, what they demand is no object yet: it is completed in another way.
         if self.subject.demands_more().is_none() {

@@ -6,6 +6,7 @@ use super::Undecided;
 use super::parser::Parser;
 use super::reader::Reader;
 use super::term::Term;
+use super::zones::Offsets;
 
 /// What is read of a text.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +95,8 @@ pub(super) struct Readings {
     pub(super) last: Vec<Last>,
     /// Addresses that are written, each as its text.
     pub(super) written: Vec<(Address, Term)>,
+    /// How far a zone is from UTC at an instant that is later than is written out.
+    pub(super) offsets: Vec<(Term, Rc<Offsets>, Term)>,
     /// Which functions are not followed, if an object that is found turns out to be none.
     pub(super) notes: Vec<Undecided>,
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::Undecided;
 use super::document::{NodeId, World};
+use super::subject::Subject;
 
 /// How deep required properties are filled in.
 pub(super) const DEPTH: usize = 24;
@@ -17,8 +18,19 @@ pub(super) fn root<'s>(world: &mut World<'s>, schema: &'s Schema) -> Result<Node
     Ok(root)
 }
 
+/// An update keeps the name and the namespace, and what no change leaves other than it was.
+pub(super) fn kept(
+    world: &mut World<'_>,
+    subject: &Subject,
+    new: NodeId,
+    old: NodeId,
+) -> Result<(), Undecided> {
+    same_identity(world, new, old)?;
+    subject.fixed.iter().try_for_each(|path| world.keep(new, old, path))
+}
+
 /// An update keeps the name and the namespace.
-pub(super) fn same_identity(world: &mut World<'_>, new: NodeId, old: NodeId) -> Result<(), Undecided> {
+fn same_identity(world: &mut World<'_>, new: NodeId, old: NodeId) -> Result<(), Undecided> {
     let (Some(new), Some(old)) = (world.property(new, "metadata")?, world.property(old, "metadata")?) else {
         return Ok(());
     };

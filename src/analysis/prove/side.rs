@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use admit_cel::Checked;
 use admit_cel::syntax::Ast;
-use admit_cel::{Checked, Env, Mode, Type, Version};
 use admit_policy::crd::CompiledCrd;
 use admit_policy::crd::rules::{Limits, Recorder, RuleEnv, RuleTree, Subject as RuleSubject, decl_type};
 use admit_policy::manifest::{Document, LoadError};
@@ -15,6 +15,7 @@ use admit_policy::{
 use serde_json::{Value, json};
 
 use super::matched::Matched;
+use super::stable::env_of_policies;
 use super::subject::{SideError, Subject, compiled};
 use super::{Said, Undecided, undecided};
 
@@ -136,10 +137,7 @@ impl Side {
     /// When a server does not take the policy.
     pub fn policy(policy: &Value, subject: &Subject) -> Result<Self, SideError> {
         let set = with_binding(policy, subject)?;
-        let env = Env::kubernetes(Version(1, 36), Mode::Stored).with_declared_scalars().with_variables(
-            ["object", "oldObject", "request", "params", "namespaceObject", "authorizer", "variables"]
-                .map(|name| (name, Type::Dyn)),
-        );
+        let env = env_of_policies();
         let clauses = |list: &str, named: bool| {
             let items = policy.pointer(&format!("/spec/{list}")).and_then(Value::as_array);
             let items = items.into_iter().flatten().enumerate();

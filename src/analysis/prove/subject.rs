@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::builtin::{self, Sureness};
 use super::mended::mended;
+use super::stable::{self, Stable};
 use super::whole::{NAME, whole};
 
 /// Why documents cannot be asked about.
@@ -51,6 +52,8 @@ pub struct Subject {
     pub(super) plain: Schema,
     /// Fields that no change leaves other than they were.
     pub(super) fixed: Vec<String>,
+    /// Fields that mean after a change what they meant before.
+    pub(super) stable: Vec<Stable>,
     /// The fields that the status of a new object may have; none where it may have any.
     pub(super) fresh_status: Option<Vec<String>>,
     /// Of objects that a server likely lets through, where more is demanded of them than their schema says.
@@ -107,6 +110,7 @@ impl Subject {
             typed,
             plain,
             fixed: Vec::new(),
+            stable: Vec::new(),
             fresh_status: None,
             likely: None,
         })
@@ -130,6 +134,7 @@ impl Subject {
             typed: plain.clone(),
             plain,
             fixed: served.fixed.clone(),
+            stable: stable::of_kind(&served.stable),
             fresh_status: served.fresh_status.clone(),
             likely: Some(builtin::schema(catalogue, served, Sureness::Likely)),
         })
@@ -207,16 +212,19 @@ impl Subject {
         let complete = |smallest: &Value| {
             let created = |object: &Value| builtins.prepare(object, None, false)?.refusal;
             let of = |asked: &Value| builtin::completed(smallest, asked);
-            let Some(old) = old else { return (mended(created, &self.plain, of(new)), None) };
+            let Some(old) = old else { return vec![(mended(created, &self.plain, of(new)), None)] };
             let old = mended(created, &self.plain, of(old));
             let stands = stored(*builtins, &old);
             let updated = |object: &Value| {
                 let way = ways.first().map_or("", String::as_str);
                 builtins.written(object, Some(stands.as_ref()?), way)?.refusal
             };
-            (mended(updated, &self.plain, of(new)), Some(old))
+            // What a server filled in stands there, too, and may have to stay.
+            let filled = stands.as_ref().map(|stands| builtin::completed(stands, new));
+            let all = std::iter::once(of(new)).chain(filled);
+            all.map(|new| (mended(updated, &self.plain, new), Some(old.clone()))).collect()
         };
-        smallest.iter().map(complete).collect()
+        smallest.iter().flat_map(complete).collect()
     }
 
     /// What is demanded of objects and no schema says; none where that is all.

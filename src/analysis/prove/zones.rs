@@ -1,18 +1,60 @@
-//! Time zones that are constants: how far one is from UTC, where that is the same at all times.
+//! Time zones that are constants: how far one is from UTC, always or from when to when. Of zones with a name that is read from
+//! the time zone database that is compiled in, which the engine asks, too.
 
+use std::rc::Rc;
 use std::sync::LazyLock;
 
 use admit_cel::{Bindings, Env, Evaluation, Mode, Program, Type, Value, Version};
+use jiff::Timestamp;
+use jiff::tz::TimeZoneDatabase;
 
 /// A zone.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Zone {
     /// So many minutes from UTC, always.
     Fixed(i64),
+    /// Another distance from time to time.
+    Changing(Rc<Offsets>),
     /// There is no such zone: to ask for it is an error.
     None,
     /// It is not followed, and why.
     Unknown(&'static str),
+}
+
+/// How many seconds a zone is from UTC.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Offsets {
+    /// In the beginning.
+    pub(super) first: i64,
+    /// From each of these seconds since 1970 on, in their order.
+    pub(super) changes: Vec<(i64, i64)>,
+    /// From which second on it is not written out, where it changes on for ever.
+    pub(super) end: Option<i64>,
+}
+
+/// The first second of 2100, after which changes are not written out: they go on by a rule, twice a year.
+const END: i64 = 4_102_444_800;
+
+/// Compiled in, so that no answer depends on the machine.
+static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+
+/// The offsets of a zone that the database has.
+fn offsets(name: &str) -> Option<Offsets> {
+    let zone = DATABASE.get(name).ok()?;
+    let mut last = i64::from(zone.to_offset(Timestamp::MIN).seconds());
+    let mut found = Offsets { first: last, changes: Vec::new(), end: None };
+    for change in zone.following(Timestamp::MIN) {
+        let (from, offset) = (change.timestamp().as_second(), i64::from(change.offset().seconds()));
+        if from >= END {
+            found.end = Some(END);
+            break;
+        }
+        if offset != last {
+            found.changes.push((from, offset));
+            last = offset;
+        }
+    }
+    Some(found)
 }
 
 /// Noon of a day in the middle of a year, as far as any zone is from its ends.
@@ -27,13 +69,10 @@ static PROGRAM: LazyLock<Option<Program>> = LazyLock::new(|| {
     env.program(&env.compile(&format!("[{}]", parts.join(", "))).ok()?).ok()
 });
 
-/// A zone by its text. One with a colon is an offset; of others the offset may change with the time.
+/// A zone by its text: an offset with a colon, or a name.
 pub(super) fn zone(text: &str) -> Zone {
-    if text == "UTC" {
+    if matches!(text, "" | "UTC" | "Local") {
         return Zone::Fixed(0);
-    }
-    if !text.contains(':') {
-        return Zone::Unknown("parts of an instant in a time zone whose offset may change");
     }
     let Some(program) = PROGRAM.as_ref() else { return Zone::Unknown("parts of an instant in a time zone") };
     let arena = bumpalo::Bump::new();
@@ -42,6 +81,10 @@ pub(super) fn zone(text: &str) -> Zone {
     let Ok(Value::List(parts)) = program.eval(&bindings, &mut Evaluation::new(&arena)) else {
         return Zone::None;
     };
+    if !text.contains(':') {
+        let found = offsets(text).map(|offsets| Zone::Changing(Rc::new(offsets)));
+        return found.unwrap_or(Zone::Unknown("parts of an instant in a time zone that is not known"));
+    }
     match parts.to_slice(&arena) {
         Ok([Value::Int(2001), Value::Int(day), Value::Int(hours), Value::Int(minutes)]) => {
             let days = day.saturating_sub(DAY).saturating_mul(1_440);
@@ -68,6 +111,63 @@ mod tests {
         ] {
             assert_eq!(zone(text), expected, "{text}");
         }
-        assert!(matches!(zone("Europe/Prague"), Zone::Unknown(_)));
+        assert_eq!(zone("europe/prague"), Zone::None);
+        assert_eq!(zone("../Europe/Prague"), Zone::None);
+    }
+
+    /// What the engine says of a second: day of the month, hours, minutes and seconds.
+    fn said(name: &str, second: i64) -> Vec<i64> {
+        let env = Env::kubernetes(Version(1, 36), Mode::Stored);
+        let env = env.with_variable("z", Type::String).with_variable("s", Type::Int);
+        let parts = ["getDate", "getHours", "getMinutes", "getSeconds"];
+        let parts: Vec<String> = parts.iter().map(|part| format!("timestamp(s).{part}(z)")).collect();
+        let program = env.program(&env.compile(&format!("[{}]", parts.join(", "))).unwrap()).unwrap();
+        let arena = bumpalo::Bump::new();
+        let mut bindings = Bindings::new(&program);
+        bindings.set("z", Value::String(name));
+        bindings.set("s", Value::Int(second));
+        let Ok(Value::List(parts)) = program.eval(&bindings, &mut Evaluation::new(&arena)) else {
+            panic!("{name} {second}")
+        };
+        let parts = parts.to_slice(&arena).unwrap();
+        parts.iter().map(|part| if let Value::Int(part) = part { *part } else { panic!() }).collect()
+    }
+
+    #[test]
+    fn changes_are_those_of_the_engine() {
+        let mut seen = 0;
+        for name in [
+            "America/New_York",
+            "Europe/Prague",
+            "Asia/Kolkata",
+            "Australia/Lord_Howe",
+            "Africa/Casablanca",
+            "Pacific/Apia",
+            "Asia/Tokyo",
+            "Etc/GMT+5",
+        ] {
+            let Zone::Changing(offsets) = zone(name) else { panic!("{name}") };
+            let mut before = offsets.first;
+            let ends = [(-62_135_596_800, offsets.first), (4_102_444_799, 0)];
+            let last = offsets.changes.last().map_or(offsets.first, |(_, offset)| *offset);
+            let ends = [ends[0], (ends[1].0, last)];
+            let mut asked: Vec<(i64, i64)> = ends.to_vec();
+            for (from, offset) in &offsets.changes {
+                asked.extend([(from - 1, before), (*from, *offset), (from + 1, *offset)]);
+                before = *offset;
+            }
+            for (second, offset) in asked {
+                let local =
+                    Timestamp::from_second(second + offset).map(|at| at.to_zoned(jiff::tz::TimeZone::UTC));
+                // The first instant of the year 1 is one of the year 0 west of UTC.
+                let Ok(local) = local else { continue };
+                let parts = [local.day(), local.hour(), local.minute(), local.second()].map(i64::from);
+                assert_eq!(said(name, second), parts, "{name} {second}");
+                seen += 1;
+            }
+            let ends = ["America/New_York", "Europe/Prague", "Australia/Lord_Howe"].contains(&name);
+            assert_eq!(offsets.end.is_some(), ends, "{name}");
+        }
+        assert!(seen > 1_000, "{seen}");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use admit_apimachinery::names::NameRule;
 use admit_policy::{
-    Catalogue, Connection, FieldShape, FieldType, GroupVersionKind, Presence, ServedKind, Shape,
+    Catalogue, Connection, FieldShape, FieldType, GroupVersionKind, Presence, ServedKind, Shape, StableFields,
 };
 use serde_json::Value;
 
@@ -48,6 +48,7 @@ fn kind(row: &ResourceInfo, shapes: &mut Vec<Shape>) -> Option<ServedKind> {
             Some(Naming::Own(_)) => None,
         },
         fixed: words(FIXED, &path).map(str::to_owned).collect(),
+        stable: STABLE.lines().filter_map(|line| stable(line.strip_prefix(&*path)?)).collect(),
         fresh_status: fresh_status(row, &path),
     })
 }
@@ -102,6 +103,8 @@ const CLOSED: char = '=';
 const BOUNDS: &str = include_str!("bounds.txt");
 /// The fields that no change leaves other than they were, a kind a line.
 const FIXED: &str = include_str!("fixed.txt");
+/// The fields that mean the same after every change, at times under a condition.
+const STABLE: &str = include_str!("stable.txt");
 /// The fields of the status that a server sets in new objects, a kind a line.
 const FRESH: &str = include_str!("fresh.txt");
 
@@ -113,6 +116,18 @@ fn line<'t>(lines: &'t str, name: &str) -> Option<Split<'t, char>> {
 
 fn words<'t>(lines: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
     line(lines, name).into_iter().flatten()
+}
+
+/// ` spec.ports but name if has(object.spec)`, what follows a kind.
+fn stable(line: &str) -> Option<StableFields> {
+    let line = line.strip_prefix(' ')?;
+    let (fields, when) = match line.split_once(" if ") {
+        Some((fields, when)) => (fields, Some(when.to_owned())),
+        None => (line, None),
+    };
+    let (paths, but) = fields.split_once(" but ").unwrap_or((fields, ""));
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+    Some(StableFields { paths: words(paths), but: words(but), when })
 }
 
 /// What is known of the fields of a type beyond what they hold.
@@ -273,6 +288,32 @@ mod tests {
                 for part in path.split('.') {
                     let field = CATALOGUE.field(shape.unwrap_or_else(|| panic!("{name} {path}")), part);
                     shape = field.unwrap_or_else(|| panic!("{name} {path}")).of.shape();
+                }
+                seen += 1;
+            }
+        }
+        assert!(seen > 30, "{seen}");
+    }
+
+    #[test]
+    fn what_is_stable_is_a_field_of_a_kind() {
+        let mut seen = 0;
+        for line in STABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let (name, rest) = line.split_at(line.find(' ').unwrap());
+            let is_it =
+                |served: &&ServedKind| format!("{}/{}", served.kind.api_version(), served.kind.kind) == name;
+            let served =
+                CATALOGUE.kinds.iter().find(is_it).unwrap_or_else(|| panic!("there is no kind {name}"));
+            let fields = stable(rest).unwrap();
+            assert!(served.stable.contains(&fields) && !fields.paths.is_empty(), "{line}");
+            for path in &fields.paths {
+                let mut shape = Some(served.shape);
+                for part in path.split('.') {
+                    let field = CATALOGUE.field(shape.unwrap_or_else(|| panic!("{name} {path}")), part);
+                    shape = field.unwrap_or_else(|| panic!("{name} {path}")).of.shape();
+                }
+                for name in &fields.but {
+                    assert!(CATALOGUE.field(shape.unwrap(), name).is_some(), "{line}: {name}");
                 }
                 seen += 1;
             }

@@ -11,6 +11,7 @@ use crate::request::GroupVersionKind;
 /// ```
 /// use admit_policy::{
 ///     Catalogue, Connection, FieldShape, FieldType, GroupVersionKind, NameRule, Presence, ServedKind, Shape,
+///     StableFields,
 /// };
 ///
 /// let field = |name: &str, of: FieldType| FieldShape {
@@ -44,6 +45,11 @@ use crate::request::GroupVersionKind;
 ///         shape: 0,
 ///         name: Some(NameRule::Subdomain),
 ///         fixed: vec!["paws".to_owned()],
+///         stable: vec![StableFields {
+///             paths: vec!["paws".to_owned()],
+///             but: vec!["claws".to_owned()],
+///             when: Some("!has(oldObject.paws)".to_owned()),
+///         }],
 ///         fresh_status: Some(vec!["phase".to_owned()]),
 ///     }],
 /// };
@@ -161,8 +167,22 @@ pub struct ServedKind {
     pub name: Option<NameRule>,
     /// Fields that no change leaves other than they were, with the names of those that they are in: `spec.selector`.
     pub fixed: Vec<String>,
+    /// Fields that change in no way that matters, at times under a condition.
+    pub stable: Vec<StableFields>,
     /// The fields that the status of a new object may have: whoever creates one does not say how it stands. None where more is so.
     pub fresh_status: Option<Vec<String>>,
+}
+
+/// Fields that mean after every change what they meant before, wherever what they are in is there before and after. They may be
+/// written in another way: quantities with another unit, and what is empty as null. [`Catalogue`] has an example.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct StableFields {
+    /// Their names, with those of the fields that they are in: `spec.template`.
+    pub paths: Vec<String>,
+    /// The fields in them, or in their items, that may change.
+    pub but: Vec<String>,
+    /// An expression over `object` and `oldObject`: where it is not true, they may change.
+    pub when: Option<String>,
 }
 
 /// A subresource that is connected to (`CONNECT`): `pods/exec`. [`Catalogue`] has an example.

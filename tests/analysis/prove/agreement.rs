@@ -1,32 +1,13 @@
 //! Random rules on random objects: what the terms say is what the engine says.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use admit_analysis::prove::{Said, Side, Solver, Subject, agreement};
 use serde_json::{Map, Value, json};
 
+use super::dice::Dice;
 use super::solvers::{Program, Soon, tell};
 use super::table::definition;
-
-/// Numbers that look random and are the same in every run (xorshift).
-pub(super) struct Dice(u64);
-
-impl Dice {
-    /// Others in a run with an `ADMIT_SEED`.
-    pub(super) fn new() -> Self {
-        let seed = std::env::var("ADMIT_SEED").ok().and_then(|seed| seed.parse::<u64>().ok()).unwrap_or(0);
-        Self(0x9E37_79B9_7F4A_7C15 ^ seed.wrapping_mul(0x2545_F491_4F6C_DD1D))
-    }
-
-    pub(super) fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % u64::try_from(sides).expect("few sides")).expect("fits")
-    }
-
-    pub(super) fn pick<'t>(&mut self, all: &[&'t str]) -> &'t str {
-        all[self.roll(all.len())]
-    }
-}
 
 const TEXTS: &[&str] = &["", "a", "ab", "b", "abc", "é", "On", "c\n"];
 
@@ -341,7 +322,7 @@ fn object(dice: &mut Dice) -> Value {
 
 /// What the random rules are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Of {
+pub(super) enum Of {
     Creation,
     Update,
     Policy,
@@ -406,50 +387,77 @@ fn agree(answers: &[&str], said: &Said, is_open: bool) -> bool {
     *thought_of == "sat" && is_told(denied, said.denied) && is_told(failed, said.failed)
 }
 
-/// Of pairs of a rule and an object, how many were compared, and the first that differ.
-fn compare(solver: &mut dyn Solver, of: Of, rules: usize, objects: usize) -> (usize, Vec<String>) {
+/// What came of comparing pairs of a rule and an object.
+#[derive(Default)]
+pub(super) struct Compared {
+    /// Of each pair that a solver answered about, a number made of its texts.
+    pub(super) pairs: Vec<u64>,
+    /// Pairs that it did not answer about.
+    pub(super) silent: usize,
+    /// Scripts that were not written.
+    pub(super) undecided: usize,
+    /// The pairs that differ, with what was said.
+    pub(super) wrong: Vec<String>,
+}
+
+fn number_of(pair: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    pair.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Compares this many rules with this many objects each, as far as they are valid.
+pub(super) fn compare(
+    solver: &mut dyn Solver,
+    dice: &mut Dice,
+    of: Of,
+    rules: usize,
+    objects: usize,
+) -> Compared {
     let subject = Subject::new(&definition(&[]), None).expect("a definition");
-    let mut dice = Dice::new();
-    let (mut compared, mut undecided, mut silent, mut wrong) = (0, 0, 0, Vec::new());
+    let mut found = Compared::default();
     for _ in 0..rules {
-        let Some((rule, side)) = side(&mut dice, of, &subject) else { continue };
+        let Some((rule, side)) = side(dice, of, &subject) else { continue };
         let settled = |dice: &mut Dice| subject.settled(&object(dice));
         let requests: Vec<(Value, Option<Value>)> = (0..objects)
             .filter_map(|_| {
-                let new = settled(&mut dice)?;
-                Some(if of == Of::Update { (new, Some(settled(&mut dice)?)) } else { (new, None) })
+                let new = settled(dice)?;
+                Some(if of == Of::Update { (new, Some(settled(dice)?)) } else { (new, None) })
             })
             .collect();
         // Few at once: a solver has seconds for what it is asked.
         for requests in requests.chunks(20) {
             let Ok(script) = agreement(&subject, &side, requests, 3) else {
-                undecided += 1;
+                found.undecided += 1;
                 continue;
             };
             let printed = solver.ask(&script).expect("an answer");
             let answers: Vec<&str> = printed.lines().collect();
             // Solvers are slow at times; what they did not answer is not compared.
             let answered = answers.iter().take_while(|answer| matches!(**answer, "sat" | "unsat")).count();
-            silent += requests.len() - answered / 3;
+            found.silent += requests.len() - answered / 3;
             for ((new, old), answers) in requests.iter().zip(answers[..answered].chunks_exact(3)) {
                 let said = side.said(&subject, new, old.as_ref());
-                compared += 1;
+                found.pairs.push(number_of((&rule, new.to_string(), old.as_ref().map(Value::to_string))));
                 if !agree(answers, &said, is_put_together(&rule)) {
-                    wrong.push(format!("{rule}\n    {new}\n    {old:?}\n    {answers:?} {said:?}"));
+                    found.wrong.push(format!("{rule}\n    {new}\n    {old:?}\n    {answers:?} {said:?}"));
                 }
             }
         }
     }
-    tell(&format!(
-        "{of:?}: {compared} pairs, {} differ; {silent} not answered, {undecided} rules undecided",
-        wrong.len()
-    ));
-    (compared, wrong)
+    found
 }
 
 fn agrees(of: Of, rules: usize, objects: usize) {
     if Program::installed().len() == 2 {
-        let (compared, wrong) = compare(&mut Soon, of, rules, objects);
+        let found = compare(&mut Soon, &mut Dice::new(), of, rules, objects);
+        let (compared, wrong) = (found.pairs.len(), found.wrong);
+        tell(&format!(
+            "{of:?}: {compared} pairs, {} differ; {} not answered, {} scripts undecided",
+            wrong.len(),
+            found.silent,
+            found.undecided
+        ));
         assert!(
             wrong.is_empty(),
             "{} of {compared} differ:\n{}",
@@ -473,16 +481,4 @@ fn terms_and_the_engine_agree_on_updates() {
 #[test]
 fn terms_and_the_engine_agree_on_policies() {
     agrees(Of::Policy, 20, 20);
-}
-
-/// `ADMIT_PAIRS=100000 cargo test -p admit-analysis --test analysis many_pairs -- --ignored --nocapture`.
-#[test]
-#[ignore = "takes many minutes"]
-fn many_pairs_agree() {
-    let pairs = std::env::var("ADMIT_PAIRS").ok().and_then(|pairs| pairs.parse().ok()).unwrap_or(100_000);
-    // Of the objects that are thrown, a third is valid.
-    let (objects, valid) = (180, 60);
-    for of in [Of::Creation, Of::Update, Of::Policy] {
-        agrees(of, (pairs / 3 / valid).max(1), objects);
-    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::agreement::Dice;
+use super::dice::Dice;
 
 const LINKS: &[&str] = &[
     "https://a.example:8443/b?c=d&e",
@@ -95,9 +95,20 @@ fn link(dice: &mut Dice) -> String {
     }
 }
 
-/// No zone, or one of one offset.
+/// No zone, one of one offset, or one that changes.
 fn zone(dice: &mut Dice) -> &'static str {
-    dice.pick(&["", "", "'UTC'", "'+02:00'", "'-05:30'", "'14:00'", "'a:b'"])
+    dice.pick(&[
+        "",
+        "",
+        "'UTC'",
+        "'+02:00'",
+        "'-05:30'",
+        "'14:00'",
+        "'a:b'",
+        "'Europe/Prague'",
+        "'Asia/Tokyo'",
+        "'Mars'",
+    ])
 }
 
 fn found(dice: &mut Dice) -> String {

@@ -7,11 +7,11 @@ use admit_apiserver::BuiltinKinds;
 use admit_policy::{Builtins as _, Catalogue, FieldType, GroupVersionKind};
 use serde_json::{Map, Value, json};
 
-use super::agreement::Dice;
+use super::dice::Dice;
 use super::solvers::{Program, tell};
 use super::table::{Answer, answer, definition, gave_up, named};
 
-fn catalogue() -> &'static Catalogue {
+pub(super) fn catalogue() -> &'static Catalogue {
     BuiltinKinds.catalogue().expect("a server knows its kinds")
 }
 
@@ -113,7 +113,7 @@ fn value(dice: &mut Dice, of: &FieldType, depth: usize) -> Value {
 }
 
 /// Changes one field somewhere in an object.
-fn change(dice: &mut Dice, object: &mut Value, shape: usize, depth: usize) {
+pub(super) fn change(dice: &mut Dice, object: &mut Value, shape: usize, depth: usize) {
     let fields = &catalogue().shape(shape).expect("it has fields").fields;
     let own: Vec<_> = fields.iter().filter(|field| !matches!(&*field.name, "apiVersion" | "kind")).collect();
     if own.is_empty() {

@@ -3,10 +3,13 @@
 mod agreement;
 mod apart;
 mod builtin;
+mod dice;
 mod large;
+mod many_pairs;
 mod random_upgrades;
 mod requests;
 mod share;
 pub(crate) mod solvers;
+mod stable;
 mod table;
 mod upgrades;

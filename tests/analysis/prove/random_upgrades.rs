@@ -6,7 +6,7 @@ use admit_policy::crd::{CompiledCrd, ValidateOptions, Write, Written};
 use admit_policy::schema::Malformed;
 use serde_json::{Map, Value, json};
 
-use super::agreement::Dice;
+use super::dice::Dice;
 use super::solvers::{Program, tell};
 
 /// The fields of `spec`, with keywords that each may have.
