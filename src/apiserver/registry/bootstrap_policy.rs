@@ -120,7 +120,7 @@ fn defaults() -> Vec<Value> {
 fn controller_binding(role: &Value) -> Option<Value> {
     let name = object::name(role);
     let account = name.strip_prefix(CONTROLLER)?;
-    (role.get("kind")? == "ClusterRole").then(|| {
+    object::namespace(role).is_empty().then(|| {
         json!({
             "kind": "ClusterRoleBinding",
             "metadata": {"name": name},

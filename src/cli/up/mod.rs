@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use admit_apimachinery::go;
-use admit_apiserver::{AuditLog, Identity, Server, ServiceNetwork, ServiceRange};
+use admit_apiserver::{AuditLog, Identity, Server, ServerBuilder, ServiceNetwork, ServiceRange};
 use admit_policy::PolicySet;
 use clap::{ArgAction, Args};
 use futures::FutureExt as _;
@@ -159,8 +159,7 @@ impl UpArgs {
     async fn up(mut self, shutdown: CancellationToken) -> Result<(), Fault> {
         // Everything that can be wrong with files is found before anything listens.
         let log = self.audit.open()?;
-        let server = Server::builder().admission_plugins(self.plugins.chosen()?);
-        let server = audit::writes(server.allow_privileged(self.allow_privileged), log.as_ref());
+        let server = self.builder(log.as_ref())?;
         let notes = state::folder(&self.state_dir)?;
         let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
         let Files { definitions, set, sources, contents } = self.read(&shutdown).await?;
@@ -226,6 +225,11 @@ impl UpArgs {
         let ended = parts.join().await.map_err(Fault::internal);
         log.iter().for_each(AuditLog::settle);
         started.and(ended)
+    }
+
+    fn builder(&self, log: Option<&AuditLog>) -> Result<ServerBuilder, Fault> {
+        let server = Server::builder().admission_plugins(self.plugins.chosen()?);
+        Ok(audit::writes(server.allow_privileged(self.allow_privileged), log))
     }
 
     /// Where the API server, the webhook and, if it was asked for, the page are to be reached.
