@@ -3,7 +3,7 @@
 
 mod reconciled;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use futures::future::join_all;
 use serde_json::{Map, Value, json};
@@ -39,10 +39,10 @@ impl Registry {
     pub(crate) async fn create_default_roles(&self) -> Result<(), Refusal> {
         let served = self.served();
         // Written at once: a durable store then commits them together.
-        let creations = defaults().into_iter().filter_map(|object| {
+        let creations = OBJECTS.iter().filter_map(|object| {
             let kind = object.get("kind").and_then(Value::as_str)?;
             let info = served.table.find_kind(GROUP, "v1", kind)?;
-            Some(self.ensure_default(Arc::clone(info), object))
+            Some(self.ensure_default(Arc::clone(info), object.clone()))
         });
         join_all(creations).await.into_iter().collect()
     }
@@ -109,13 +109,13 @@ impl Registry {
     }
 }
 
-/// The objects of the lists, and the bindings of controllers to their roles.
-fn defaults() -> Vec<Value> {
+/// The objects of the lists, and the bindings of controllers to their roles: read once for all servers of a process.
+static OBJECTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let mut all: Vec<Value> = DEFAULTS.into_iter().flat_map(read).collect();
     let bindings: Vec<Value> = all.iter().filter_map(controller_binding).collect();
     all.extend(bindings);
     all
-}
+});
 
 fn controller_binding(role: &Value) -> Option<Value> {
     let name = object::name(role);
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn every_default_binding_refers_to_a_default_role() {
-        let all = defaults();
+        let all = &*OBJECTS;
         let has = |binding: &Value| {
             let reference = &binding["roleRef"];
             all.iter().any(|object| {
@@ -195,7 +195,7 @@ mod tests {
             let written = list.lines().filter(|line| line.starts_with("- kind: ")).count();
             assert_eq!(read(list).len(), written);
         }
-        let all = defaults();
+        let all = &*OBJECTS;
         let told: BTreeSet<String> = all
             .iter()
             .map(|object| {
