@@ -61,9 +61,7 @@ impl<'p> Pair<'p> {
             return false;
         }
         let is_keyed = new.list_type == Some(ListType::Map);
-        let was_keyed =
-            |old: &Schema| old.list_type == new.list_type && old.list_map_keys == new.list_map_keys;
-        if is_keyed && !old.is_some_and(was_keyed) {
+        if is_keyed && !old.is_some_and(|old| are_keyed_alike(old, new)) {
             return false;
         }
         let mut below = new.properties.keys().filter_map(|name| self.property(name));
@@ -71,6 +69,11 @@ impl<'p> Pair<'p> {
             && self.item().is_none_or(Self::is_seen_unchanged)
             && self.entry().is_none_or(Self::is_seen_unchanged)
     }
+}
+
+/// Whether two lists find the old one of an item in the same way.
+pub(super) fn are_keyed_alike(old: &Schema, new: &Schema) -> bool {
+    old.list_type == new.list_type && old.list_map_keys == new.list_map_keys
 }
 
 /// The schema without rules and what only people read.
@@ -306,9 +309,7 @@ impl Judge<'_, '_> {
         let (Form::List { items, .. }, new) = (form, place.pair.new) else { return Ok(()) };
         let is_as_it_was = place.pair.old.is_some_and(|old| {
             let item = place.pair.item();
-            old.list_type == new.list_type
-                && old.list_map_keys == new.list_map_keys
-                && item.is_some_and(Pair::is_same)
+            are_keyed_alike(old, new) && item.is_some_and(Pair::is_same)
         });
         if is_as_it_was || self.forgives {
             return Ok(());

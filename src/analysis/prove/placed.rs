@@ -6,7 +6,7 @@ use admit_cel::syntax::Ast;
 use admit_policy::crd::rules::{RuleEnv, decl_type};
 use admit_policy::schema::{ListType, Rule, Schema};
 
-use super::changes::{Pair, joined, stripped};
+use super::changes::{Pair, are_keyed_alike, joined, stripped};
 use super::document::{Form, NodeId, Origin, World};
 use super::eval::{Evaluator, Scope};
 use super::fields;
@@ -172,7 +172,9 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         let Form::List { items, .. } = self.world.force(place.node)? else {
             return Err(undecided("rules of a list that is not followed").of(self.asked.side, &path));
         };
-        let before = place.before.and_then(|before| before.items.as_deref());
+        // Items that have another old one, or one where they had none, are asked about anew.
+        let before = place.before.filter(|before| are_keyed_alike(before, place.schema));
+        let before = before.and_then(|before| before.items.as_deref());
         for node in items {
             let old = match place.old {
                 // Items of other lists have no old ones.
