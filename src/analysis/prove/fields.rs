@@ -9,6 +9,8 @@ use admit_cel::escape_property;
 use admit_cel::syntax::{Ast, Expr, ExprId, Literal};
 use admit_policy::schema::{AdditionalProperties, Schema};
 
+use super::view::is_open;
+
 /// Functions of which no argument is an object that is looked at as a whole: of texts, numbers and truth values, and of lists as far
 /// as their length and order.
 const ON_PARTS: &[&str] = &[
@@ -121,8 +123,8 @@ impl Parts<'_> {
                     ("_?._", [_, field]) => {
                         text_of(self.ast, *field).is_some_and(|field| self.is_scalar(field))
                     }
-                    ("_?_:_", [_, yes, no]) => self.is_part(*yes) || self.is_part(*no),
-                    ("orValue", [value, other]) => self.is_part(*value) || self.is_part(*other),
+                    ("_?_:_", [_, yes, no]) => self.is_part(*yes) && self.is_part(*no),
+                    ("orValue", [value, other]) => self.is_part(*value) && self.is_part(*other),
                     ("_[_]" | "_[?_]" | "value", [operand, ..]) => self.is_part(*operand),
                     (name, _) => ON_PARTS.contains(&name),
                 }
@@ -150,8 +152,11 @@ fn holds_scalars(schema: &Schema) -> bool {
     has_type && !is_open && !is_object && type_text != "object" && type_text != "array"
 }
 
-/// The fields of a name; false where entries of a map that are no scalars may have it, too.
+/// The fields of a name; false where entries of a map that are no scalars may have it, too, or what is not declared.
 fn named<'s>(schema: &'s Schema, name: &str, found: &mut Vec<&'s Schema>) -> bool {
+    if is_open(schema) {
+        return false;
+    }
     if schema.additional_schema().is_some_and(|entry| !holds_scalars(entry)) {
         return false;
     }
@@ -245,10 +250,26 @@ mod tests {
             "self.part['name'] == self['mode']",
             "self.other == self.thing",
             "type(self.part) == type(self.mode)",
+            "(self.mode == 'a' ? self.part : self.mode) == self.part",
+            "self.?part.orValue(self.mode) == self.part",
         ] {
             let read = read(whole);
             assert!(read.is_none() || whole.contains("[]") || whole.contains(".map("), "{whole}: {read:?}");
         }
+    }
+
+    #[test]
+    fn a_field_of_what_is_not_declared_may_be_an_object() {
+        let (mode, mut open) = (scalar(SchemaType::String), object(&[]));
+        let env = Env::kubernetes(Version(1, 36), Mode::Stored).with_variable("self", Type::Dyn);
+        let checked = env.compile("self.open.mode == self.part").unwrap();
+        let read = |open: &Schema| {
+            let schema = object(&[("mode", mode.clone()), ("open", open.clone()), ("part", object(&[]))]);
+            read_by(checked.ast(), [&schema, &schema]).is_some()
+        };
+        assert!(read(&open));
+        open.preserve_unknown_fields = Some(true);
+        assert!(!read(&open));
     }
 
     #[test]

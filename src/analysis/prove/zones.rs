@@ -71,8 +71,10 @@ static PROGRAM: LazyLock<Option<Program>> = LazyLock::new(|| {
 
 /// A zone by its text: an offset with a colon, or a name.
 pub(super) fn zone(text: &str) -> Zone {
-    if matches!(text, "" | "UTC" | "Local") {
-        return Zone::Fixed(0);
+    match text {
+        "" | "UTC" => return Zone::Fixed(0),
+        "Local" => return Zone::Unknown("parts of an instant in the time zone of the server"),
+        _ => {}
     }
     let Some(program) = PROGRAM.as_ref() else { return Zone::Unknown("parts of an instant in a time zone") };
     let arena = bumpalo::Bump::new();
@@ -111,6 +113,7 @@ mod tests {
         ] {
             assert_eq!(zone(text), expected, "{text}");
         }
+        assert!(matches!(zone("Local"), Zone::Unknown(_)));
         assert_eq!(zone("europe/prague"), Zone::None);
         assert_eq!(zone("../Europe/Prague"), Zone::None);
     }
