@@ -119,6 +119,7 @@ pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
     if call.info.builtin {
         pod_spec::write_divisors(object);
     }
+        pod_spec::drop_switched_off(object, None);
     if let (None, Some(Strategy { stamp_change: Some(stamp), .. })) = (call.subresource, strategy(&call.info))
     {
         stamp(object, &call.clock);
@@ -138,6 +139,7 @@ pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
 
 /// Reasons why nothing may be created now, whatever the object says.
 pub(super) fn refuse_create(call: &Call, object: &Value) -> Result<(), Refusal> {
+        pod_spec::drop_switched_off(object, Some(old));
     if call.custom.as_ref().is_some_and(|custom| custom.terminating) {
         let why = "create not allowed while custom resource definition is terminating";
         return Err(Refusal::forbidden(&call.info, object::name(object), why));
