@@ -194,6 +194,9 @@ fn unchanged(claim: &Value, old: &Value, may_be_named: bool, errors: &mut FieldE
         take(&was, &mut new, "storageClassName");
     }
     take(&was, &mut new, "volumeAttributesClassName");
+    if is_bound {
+        take(&was, &mut new, "volumeAttributesClassName");
+    }
     let is_bound = claim.pointer("/status/phase").is_some_and(|phase| phase == "Bound");
     if is_bound
         && let Some(requests) = new.pointer_mut("/resources/requests").filter(|requests| requests.is_object())
@@ -201,22 +204,18 @@ fn unchanged(claim: &Value, old: &Value, may_be_named: bool, errors: &mut FieldE
         let size = was.pointer("/resources/requests/storage").cloned().unwrap_or_else(|| "0".into());
         object::set_field(requests, "storage", Some(size));
     }
-    // What is null is nothing, and an empty list is nothing, too.
-    let shown = |spec: &Value| inside::shown("io.k8s.api.core.v1.PersistentVolumeClaimSpec", spec);
-    if new == was {
+    const NAME: &str = "io.k8s.api.core.v1.PersistentVolumeClaimSpec";
+    if inside::alike(NAME, &new, &was) {
         return;
     }
     let root = Field::root(claim);
     let sent = shown(&root.get("spec").with(&new).as_sent());
-    let (new, was) = (shown(&new), shown(&was));
-    if new != was {
-        let difference = inside::difference(&was, &sent);
-        let why = format!(
-            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
-             claims\n{difference}"
-        );
-        errors.add(|| Field::root(claim).get("spec").forbidden(why));
-    }
+    let difference = inside::difference(&shown(&was), &sent);
+    let why = format!(
+        "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
+         claims\n{difference}"
+    );
+    errors.add(|| root.get("spec").forbidden(why));
 }
 
 /// A claim may become smaller as long as it is larger than what it has.

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
+use crate::builtin::tables;
 use crate::call::Call;
 use crate::kinds::shared::pod_spec;
 use crate::kinds::{Habit, Placed, Reading, Request, Strategy, has, strategy};
@@ -52,6 +53,25 @@ pub(super) fn has_generation(info: &ResourceInfo) -> bool {
         "podtemplates",
     ];
     !info.builtin || COUNTED.contains(&info.plural.as_str())
+}
+
+/// Whether two values of a field of a kind mean the same, where only what they mean is compared.
+pub(super) fn alike(info: &ResourceInfo, field: &str, one: Option<&Value>, other: Option<&Value>) -> bool {
+    let tables = tables();
+    let id = info.builtin.then(|| tables.kind(&info.group, &info.version, &info.kind)).flatten();
+    let Some(field) = id.and_then(|id| tables.field(id, field)) else { return one == other };
+    let [one, other] = [one, other].map(|value| value.unwrap_or(&Value::Null));
+    tables.alike_as(&field.kind, one, other)
+}
+
+/// Whether something empty that was sent makes a change of a specification in which there was nothing: these kinds compare
+/// what is in memory, and what was stored has nothing empty in it.
+pub(super) fn counts_emptied(call: &Call) -> bool {
+    const COMPARED: [&str; 3] =
+        ["networkpolicies", "validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
+    call.info.builtin
+        && COMPARED.contains(&call.info.plural.as_str())
+        && call.emptied.places().iter().any(|place| !place.is_metadata())
 }
 
 /// Whether PUT has to name the resourceVersion that it replaces.
