@@ -198,7 +198,10 @@ fn causes(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Optio
         // An object of another kind is not looked at any further.
         return custom.validate(object, old, status, (&[], &call.warnings));
     }
-    let mut causes = metadata::validate(&call.info, object);
+    let mut causes = match old {
+        None => metadata::validate(&call.info, object),
+        Some(_) => metadata::validate_replacing(&call.info, object),
+    };
     if old.is_none() && has(&call.info, Habit::JudgedApart) {
         let found = validation::content(&call.info, object, None);
         return if found.is_empty() { causes } else { found };
@@ -212,7 +215,12 @@ fn causes(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Optio
         if !has(&call.info, Habit::ChangeOnce) {
             causes.extend(change);
         }
-        for _ in 0..validated_again(&call.info) {
+        // What is below is validated as a change alone.
+        let is_change = matches!(call.subresource, Some(Subresource::Status | Subresource::Finalize));
+        if is_change {
+            causes.extend(validation::bare_finalizers(&call.info, object));
+        }
+        for _ in 0..if is_change { 0 } else { validated_again(&call.info) } {
             causes.extend(metadata::validate(&call.info, object));
         }
     }
@@ -225,8 +233,10 @@ fn causes(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Optio
     if matches!(call.subresource, None | Some(Subresource::Scale | Subresource::Approval)) {
         causes.extend(validation::content(&call.info, object, old));
     }
-    if let (Some(below @ (Subresource::EphemeralContainers | Subresource::Resize)), Some(old)) =
-        (call.subresource, old)
+    if let (
+        Some(below @ (Subresource::EphemeralContainers | Subresource::Resize | Subresource::Finalize)),
+        Some(old),
+    ) = (call.subresource, old)
         && let Some(validate) = strategy(&call.info).and_then(|strategy| strategy.validate_below)
     {
         let mut errors = FieldErrors::default();
