@@ -50,6 +50,12 @@ impl Registry {
         if self.store.latest(&call.key(name)).is_none() && has(&call.info, Habit::CreatedByUpdate) {
             return self.create(call, object, options).await;
         }
+        if call.scale().is_some() && call.info.builtin {
+            let causes = metadata::validate_scale(&call.info, &object);
+            if !causes.is_empty() {
+                return Err(kinds::invalid(call, &object, name, causes));
+            }
+        }
         let wanted = UpdatedObject::new(object);
         let make = |live: &mut Arc<Value>| {
             let object = wanted.take();

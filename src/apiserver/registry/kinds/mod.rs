@@ -119,6 +119,7 @@ fn default_builtin(info: &ResourceInfo, object: &mut Value) {
 pub(super) fn prepare_create(call: &Call, object: &mut Value) {
     if call.info.builtin {
         pod_spec::write_divisors(object);
+        pod_spec::drop_switched_off(object, None);
     }
     if has_generation(&call.info) {
         object::set_meta(object, "generation", Some(1.into()));
@@ -138,8 +139,8 @@ pub(super) fn prepare_create(call: &Call, object: &mut Value) {
 pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
     if call.info.builtin {
         pod_spec::write_divisors(object);
+        pod_spec::drop_switched_off(object, Some(old));
     }
-        pod_spec::drop_switched_off(object, None);
     if let (None, Some(Strategy { stamp_change: Some(stamp), .. })) = (call.subresource, strategy(&call.info))
     {
         stamp(object, &call.clock);
@@ -159,7 +160,6 @@ pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
 
 /// Reasons why nothing may be created now, whatever the object says.
 pub(super) fn refuse_create(call: &Call, object: &Value) -> Result<(), Refusal> {
-        pod_spec::drop_switched_off(object, Some(old));
     if call.custom.as_ref().is_some_and(|custom| custom.terminating) {
         let why = "create not allowed while custom resource definition is terminating";
         return Err(Refusal::forbidden(&call.info, object::name(object), why));
@@ -273,6 +273,9 @@ fn add_new(causes: &mut Causes, found: Causes) {
 pub(super) fn invalid(call: &Call, object: &Value, name: &str, causes: Causes) -> Refusal {
     match object::kind(object) {
         kind if call.custom.is_some() => Refusal::invalid_kind(&call.info.group, kind, name, causes),
+        _ if call.subresource == Some(Subresource::Scale) => {
+            Refusal::invalid_kind("autoscaling", "Scale", name, causes)
+        }
         _ => Refusal::invalid(&call.info, name, causes),
     }
 }
