@@ -39,6 +39,8 @@ fn default(set: &mut Value) {
     if strategy["type"] == "RollingUpdate" {
         let rolling = &mut strategy["rollingUpdate"];
         set_absent(rolling, &[("maxUnavailable", json!(1)), ("maxSurge", json!(0))]);
+    } else if let Some(rolling) = strategy.get_mut("rollingUpdate").filter(|rolling| rolling.is_object()) {
+        set_absent(rolling, &[("maxUnavailable", json!(0)), ("maxSurge", json!(0))]);
     }
     pod_spec::defaults::fill(&mut spec["template"]["spec"]);
 }
