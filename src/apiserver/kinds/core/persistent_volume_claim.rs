@@ -193,11 +193,10 @@ fn unchanged(claim: &Value, old: &Value, may_be_named: bool, errors: &mut FieldE
     if may_be_named {
         take(&was, &mut new, "storageClassName");
     }
-    take(&was, &mut new, "volumeAttributesClassName");
+    let is_bound = claim.pointer("/status/phase").is_some_and(|phase| phase == "Bound");
     if is_bound {
         take(&was, &mut new, "volumeAttributesClassName");
     }
-    let is_bound = claim.pointer("/status/phase").is_some_and(|phase| phase == "Bound");
     if is_bound
         && let Some(requests) = new.pointer_mut("/resources/requests").filter(|requests| requests.is_object())
     {
@@ -208,6 +207,7 @@ fn unchanged(claim: &Value, old: &Value, may_be_named: bool, errors: &mut FieldE
     if inside::alike(NAME, &new, &was) {
         return;
     }
+    let shown = |spec: &Value| inside::shown(NAME, spec);
     let root = Field::root(claim);
     let sent = shown(&root.get("spec").with(&new).as_sent());
     let difference = inside::difference(&shown(&was), &sent);
@@ -244,7 +244,7 @@ fn validate_status(claim: &Value, _: &Value, errors: &mut FieldErrors) {
     }
     let status = root.get("status");
     status.get("capacity").entries().for_each(|(_, amount)| amount::basic(&amount, errors));
-    let place = status.get("allocatedResourceStatus");
+    let place = status.get("allocatedResourceStatuses");
     for (resource, state) in status.get("allocatedResourceStatuses").entries() {
         resource_key(resource, &place, errors);
         if !STATES.contains(&state.text()) {
