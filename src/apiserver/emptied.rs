@@ -35,6 +35,11 @@ impl Place {
         if self.is_map { Value::Object(Map::new()) } else { Value::Array(Vec::new()) }
     }
 
+    /// Whether it was in the metadata.
+    pub(crate) fn is_metadata(&self) -> bool {
+        matches!(self.path.first(), Some(Step::Name(name)) if name == "metadata")
+    }
+
     /// Puts it back into `root`, a value at the first `depth` steps of the path, unless something is there by now.
     fn restore(&self, depth: usize, root: &mut Value) {
         let Some((name, owner)) = self.owner(depth, root) else { return };

@@ -1,6 +1,6 @@
-//! What `answers.json`, `endpoints.json`, `plugins.json` and `writes.json` say of single rules: short sequences of requests to a
-//! fresh server, with what is to be seen in their answers. The facts were read off kube-apiserver v1.36.2, those of
-//! `nodes.json` and `off_by_default.json` from the tables of tests of its plugins, and those of `validation.json` from its
+//! What `answers.json`, `endpoints.json`, `plugins.json`, `side_by_side.json` and `writes.json` say of single rules: short
+//! sequences of requests to a fresh server, with what is to be seen in their answers. The facts were read off kube-apiserver
+//! v1.36.2, those of `nodes.json` and `off_by_default.json` from the tables of tests of its plugins, and those of `validation.json` from its
 //! rules.
 //!
 //! A sequence may name `plugins` that are on beside the usual ones, the `without` that is off, an AdmissionConfiguration of
@@ -124,6 +124,7 @@ async fn single_rules_are_those_of_the_reference() {
         include_str!("nodes.json"),
         include_str!("off_by_default.json"),
         include_str!("plugins.json"),
+        include_str!("side_by_side.json"),
         include_str!("validation.json"),
         include_str!("writes.json"),
     ];

@@ -5,6 +5,7 @@
 //! rules of the encoder, the keys of strategic merge, the reading and writing of protobuf bodies, and (in `cel_types`)
 //! the types that expressions are checked against.
 
+mod alike;
 mod binary;
 pub mod decode;
 pub(crate) mod encode;

@@ -288,20 +288,22 @@ fn mixed(original: &[Value], patch: &[Value]) -> PatchError {
 /// # Errors
 /// The patch names items in another order than the one that it asks for, or others. What it deletes has no place.
 fn is_in_order(patch: &[Value], order: &[Value], merge_key: &str) -> Result<(), PatchError> {
+    let deletes = |item: &&Value| item.get(DIRECTIVE).is_some_and(|directive| directive == "delete");
+    let mut named = patch.iter().filter(|item| merge_key.is_empty() || !deletes(item)).peekable();
     let mut left = order.iter();
-    for item in patch.iter().filter(|item| item.get(DIRECTIVE).is_none()) {
-        let key = key_of(item, merge_key)?;
-        let mut found = order.is_empty();
-        for wanted in left.by_ref() {
-            found = key_of(wanted, merge_key)? == key;
-            if found {
-                break;
+    while let (Some(item), Some(wanted)) = (named.peek(), left.as_slice().first()) {
+        // Directives have no place, but they may not be the last.
+        if item.get(DIRECTIVE).is_none() {
+            left.next();
+            if key_of(item, merge_key)? != key_of(wanted, merge_key)? {
+                continue;
             }
         }
-        if !found {
-            let [patch, order] = [patch, order].map(|items| printed(&Value::Array(items.to_vec())));
-            return Err(PatchError::OtherOrder(patch, order));
-        }
+        named.next();
+    }
+    if named.peek().is_some() && !order.is_empty() {
+        let [patch, order] = [patch, order].map(|items| printed(&Value::Array(items.to_vec())));
+        return Err(PatchError::OtherOrder(patch, order));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use admit_apimachinery::pointer;
 use serde_json::{Map, Value, json};
 
 use crate::builtin::decode::decode;
-use crate::builtin::tables;
+use crate::builtin::{internal, tables};
 use crate::object;
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
@@ -17,56 +17,120 @@ const ANNOTATED: [(&str, &str, &str); 3] = [
     ("status", "conditions", "autoscaling.alpha.kubernetes.io/conditions"),
 ];
 
-/// Sources of metrics, each with its fields: the path of one in `v2`, and its name in `v1`.
-const SOURCES: [(&str, &[(&str, &str)]); 5] = [
+/// A field of a source of metrics: its path in `v2`, its name in `v1`, and whether `v1` has an amount there in any case.
+type Named = (&'static str, &'static str, bool);
+/// Sources of metrics, each with its fields in the order of `v1`.
+type Sources = [(&'static str, &'static [Named]); 5];
+
+/// What is aimed at.
+const TARGETS: Sources = [
     (
         "resource",
         &[
-            ("name", "name"),
-            ("target/averageUtilization", "targetAverageUtilization"),
-            ("target/averageValue", "targetAverageValue"),
+            ("name", "name", false),
+            ("target/averageUtilization", "targetAverageUtilization", false),
+            ("target/averageValue", "targetAverageValue", false),
         ],
     ),
     (
         "containerResource",
         &[
-            ("name", "name"),
-            ("target/averageUtilization", "targetAverageUtilization"),
-            ("target/averageValue", "targetAverageValue"),
-            ("container", "container"),
+            ("name", "name", false),
+            ("target/averageUtilization", "targetAverageUtilization", false),
+            ("target/averageValue", "targetAverageValue", false),
+            ("container", "container", false),
         ],
     ),
     (
         "pods",
         &[
-            ("metric/name", "metricName"),
-            ("target/averageValue", "targetAverageValue"),
-            ("metric/selector", "selector"),
+            ("metric/name", "metricName", false),
+            ("target/averageValue", "targetAverageValue", true),
+            ("metric/selector", "selector", false),
         ],
     ),
     (
         "object",
         &[
-            ("describedObject", "target"),
-            ("metric/name", "metricName"),
-            ("target/value", "targetValue"),
-            ("metric/selector", "selector"),
-            ("target/averageValue", "averageValue"),
+            ("describedObject", "target", false),
+            ("metric/name", "metricName", false),
+            ("target/value", "targetValue", true),
+            ("metric/selector", "selector", false),
+            ("target/averageValue", "averageValue", false),
         ],
     ),
     (
         "external",
         &[
-            ("metric/name", "metricName"),
-            ("metric/selector", "metricSelector"),
-            ("target/value", "targetValue"),
-            ("target/averageValue", "targetAverageValue"),
+            ("metric/name", "metricName", false),
+            ("metric/selector", "metricSelector", false),
+            ("target/value", "targetValue", false),
+            ("target/averageValue", "targetAverageValue", false),
         ],
     ),
 ];
-/// What a target is said to be of by the field that it has, in `v2`.
-const TARGETS: [(&str, &str); 3] =
-    [("averageUtilization", "Utilization"), ("averageValue", "AverageValue"), ("value", "Value")];
+
+/// What was found last.
+const CURRENT: Sources = [
+    (
+        "resource",
+        &[
+            ("name", "name", false),
+            ("current/averageUtilization", "currentAverageUtilization", false),
+            ("current/averageValue", "currentAverageValue", true),
+        ],
+    ),
+    (
+        "containerResource",
+        &[
+            ("name", "name", false),
+            ("current/averageUtilization", "currentAverageUtilization", false),
+            ("current/averageValue", "currentAverageValue", true),
+            ("container", "container", false),
+        ],
+    ),
+    (
+        "pods",
+        &[
+            ("metric/name", "metricName", false),
+            ("current/averageValue", "currentAverageValue", true),
+            ("metric/selector", "selector", false),
+        ],
+    ),
+    (
+        "object",
+        &[
+            ("describedObject", "target", false),
+            ("metric/name", "metricName", false),
+            ("current/value", "currentValue", true),
+            ("metric/selector", "selector", false),
+            ("current/averageValue", "averageValue", false),
+        ],
+    ),
+    (
+        "external",
+        &[
+            ("metric/name", "metricName", false),
+            ("metric/selector", "metricSelector", false),
+            ("current/value", "currentValue", true),
+            ("current/averageValue", "currentAverageValue", false),
+        ],
+    ),
+];
+
+const BEHAVIOR: &str = "HorizontalPodAutoscalerBehavior";
+/// The names in behaviors, which are written as the server spells them inside, and read in any case.
+const BEHAVIOR_NAMES: [&str; 9] = [
+    "scaleUp",
+    "scaleDown",
+    "stabilizationWindowSeconds",
+    "selectPolicy",
+    "policies",
+    "tolerance",
+    "type",
+    "value",
+    "periodSeconds",
+];
 
 /// A `v2` autoscaler in the shape of `v1`.
 pub(super) fn to_v1(stored: &Value) -> Value {
@@ -78,12 +142,12 @@ pub(super) fn to_v1(stored: &Value) -> Value {
     let percentage = load.first().and_then(|one| one.pointer("/resource/target/averageUtilization")).cloned();
     object::set_field(&mut view["spec"], "targetCPUUtilizationPercentage", percentage);
     object::set_field(&mut view["spec"], "metrics", None);
-    let others: Vec<Value> = others.into_iter().chain(load.into_iter().skip(1)).map(metric_to_v1).collect();
+    let others: Vec<Value> = others.into_iter().map(|one| metric_to_v1(one, &TARGETS)).collect();
     if !others.is_empty() {
         annotations.insert(METRICS.to_owned(), Value::from(others).to_string().into());
     }
     let current = pointer::items(stored, "/status/currentMetrics").iter();
-    let current = current.into_iter().find_map(|one| {
+    let current = current.into_iter().rev().find_map(|one| {
         one.pointer("/resource/current/averageUtilization").filter(|_| one["resource"]["name"] == "cpu")
     });
     if view.get("status").is_some() {
@@ -92,7 +156,7 @@ pub(super) fn to_v1(stored: &Value) -> Value {
     for (half, field, annotation) in ANNOTATED {
         let value = stored.get(half).and_then(|half| half.get(field)).filter(|value| !value.is_null());
         if let Some(value) = value {
-            annotations.insert(annotation.to_owned(), value.to_string().into());
+            annotations.insert(annotation.to_owned(), annotation_of(field, value).to_string().into());
             object::set_field(&mut view[half], field, None);
         }
     }
@@ -107,18 +171,25 @@ pub(super) fn to_v2(sent: &Value) -> Value {
     let mut view = sent.clone();
     let mut metrics: Vec<Value> = annotated(&mut view, METRICS)
         .and_then(|text| serde_json::from_str::<Vec<Value>>(&text).ok())
-        .map(|metrics| metrics.iter().map(metric_to_v2).collect())
+        .map(|metrics| metrics.iter().map(|one| metric_to_v2(one, &TARGETS)).collect())
         .filter(|metrics: &Vec<Value>| metrics.iter().all(|metric| is_of("MetricSpec", metric)))
         .unwrap_or_default();
     let percentage = sent.pointer("/spec/targetCPUUtilizationPercentage").filter(|value| !value.is_null());
     if let Some(percentage) = percentage {
         let target = json!({"type": "Utilization", "averageUtilization": percentage});
-        metrics.insert(0, json!({"type": "Resource", "resource": {"name": "cpu", "target": target}}));
+        metrics.push(json!({"type": "Resource", "resource": {"name": "cpu", "target": target}}));
     }
     object::set_field(&mut view["spec"], "targetCPUUtilizationPercentage", None);
     object::set_field(&mut view["spec"], "metrics", (!metrics.is_empty()).then(|| metrics.into()));
+    let load = sent.pointer("/status/currentCPUUtilizationPercentage").filter(|value| !value.is_null());
+    if let Some(load) = load {
+        let current = json!({"averageUtilization": load});
+        let metric = json!({"type": "Resource", "resource": {"name": "cpu", "current": current}});
+        object::set_field(&mut view["status"], "currentMetrics", Some(json!([metric])));
+    }
     for (half, field, annotation) in ANNOTATED {
         let value = annotated(&mut view, annotation).and_then(|text| serde_json::from_str(&text).ok());
+        let value = value.map(|value| field_of(field, value));
         if let Some(value) = value.filter(|value| well_formed(field, value)) {
             object::set_field(&mut view[half], field, Some(value));
         }
@@ -129,13 +200,54 @@ pub(super) fn to_v2(sent: &Value) -> Value {
     view
 }
 
+/// What an annotation holds of a field of `v2`.
+fn annotation_of(field: &str, value: &Value) -> Value {
+    match (field, value) {
+        ("currentMetrics", Value::Array(metrics)) => {
+            metrics.iter().map(|one| metric_to_v1(one, &CURRENT)).collect()
+        }
+        ("behavior", value) => {
+            let tables = tables();
+            let id = tables.by_openapi_name(&format!("io.k8s.api.autoscaling.v2.{BEHAVIOR}"));
+            id.map(|id| internal(tables, id, value)).unwrap_or_default()
+        }
+        (_, value) => value.clone(),
+    }
+}
+
+/// The field of `v2` that an annotation holds.
+fn field_of(field: &str, value: Value) -> Value {
+    match (field, value) {
+        ("currentMetrics", Value::Array(metrics)) => {
+            metrics.iter().map(|one| metric_to_v2(one, &CURRENT)).collect()
+        }
+        ("behavior", value) => outside(value),
+        (_, value) => value,
+    }
+}
+
+/// A behavior with the names of `v2`, and without what is null.
+fn outside(value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().map(outside).collect(),
+        Value::Object(members) => {
+            let named = members.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| {
+                let known = BEHAVIOR_NAMES.iter().find(|known| known.eq_ignore_ascii_case(&name));
+                (known.map_or(name, |known| (*known).to_owned()), outside(value))
+            });
+            Value::Object(named.collect())
+        }
+        other => other,
+    }
+}
+
 /// Whether what an annotation holds is what the field holds; anything else is left out.
 fn well_formed(field: &str, value: &Value) -> bool {
     let all = |of: &str| value.as_array().is_some_and(|items| items.iter().all(|item| is_of(of, item)));
     match field {
         "currentMetrics" => all("MetricStatus"),
         "conditions" => all("HorizontalPodAutoscalerCondition"),
-        _ => is_of("HorizontalPodAutoscalerBehavior", value) && *value != json!({}),
+        _ => is_of(BEHAVIOR, value) && *value != json!({}),
     }
 }
 
@@ -162,43 +274,60 @@ fn is_load(metric: &Value) -> bool {
         && metric.pointer("/resource/target/averageUtilization").is_some()
 }
 
-fn metric_to_v1(metric: &Value) -> Value {
-    converted(metric, |source, fields| {
+fn metric_to_v1(metric: &Value, sources: &Sources) -> Value {
+    converted(metric, sources, |_, source, fields| {
         let mut out = Map::new();
-        for (path, name) in fields {
-            if let Some(value) = source.pointer(&format!("/{path}")) {
-                out.insert((*name).to_owned(), value.clone());
+        for (path, name, always) in fields {
+            let value = source.pointer(&format!("/{path}")).filter(|value| !value.is_null()).cloned();
+            if let Some(value) = value.or_else(|| always.then(|| "0".into())) {
+                out.insert((*name).to_owned(), value);
             }
         }
         Value::Object(out)
     })
 }
 
-fn metric_to_v2(metric: &Value) -> Value {
-    converted(metric, |source, fields| {
+fn metric_to_v2(metric: &Value, sources: &Sources) -> Value {
+    converted(metric, sources, |of, source, fields| {
         let mut out = json!({});
-        for (path, name) in fields {
-            let Some(value) = source.get(*name) else { continue };
-            let Some((part, field)) = path.split_once('/') else {
-                out[*path] = value.clone();
-                continue;
-            };
-            out[part][field] = value.clone();
-            if let Some((_, kind)) = TARGETS.iter().find(|(target, _)| *target == field) {
-                out[part]["type"] = (*kind).into();
+        for (path, name, always) in fields {
+            let value = source.get(*name).filter(|value| !value.is_null()).cloned();
+            let Some(value) = value.or_else(|| always.then(|| "0".into())) else { continue };
+            match path.split_once('/') {
+                Some((part, field)) => out[part][field] = value,
+                None => out[*path] = value,
             }
+        }
+        if sources == &TARGETS {
+            aim(of, &mut out["target"]);
         }
         out
     })
 }
 
-/// A metric whose source, the member beside its type, is made anew out of the source and its fields.
-fn converted(metric: &Value, source: impl Fn(&Value, &[(&str, &str)]) -> Value) -> Value {
+/// Says of what kind a target is, which `v1` does not tell. Beside an average `v1` has a value of zero where there is none.
+fn aim(of: &str, target: &mut Value) {
+    let has = |field: &str| target.get(field).is_some();
+    let kind = match of {
+        "resource" | "containerResource" if has("averageUtilization") => "Utilization",
+        "object" if !has("averageValue") => "Value",
+        "external" if has("value") => "Value",
+        _ => "AverageValue",
+    };
+    let is_zero = |value: &Value| value.as_str().is_some_and(|text| text == "0") || *value == 0;
+    if of == "object" && kind == "AverageValue" && target.get("value").is_some_and(is_zero) {
+        object::set_field(target, "value", None);
+    }
+    target["type"] = kind.into();
+}
+
+/// A metric whose source, the member beside its type, is made anew out of its name, itself and its fields.
+fn converted(metric: &Value, sources: &Sources, source: impl Fn(&str, &Value, &[Named]) -> Value) -> Value {
     let Value::Object(members) = metric else { return metric.clone() };
     let fields =
-        |of: &str| SOURCES.iter().find(|(name, _)| *name == of).map_or(&[][..], |(_, fields)| fields);
+        |of: &str| sources.iter().find(|(name, _)| *name == of).map_or(&[][..], |(_, fields)| fields);
     let made = members.iter().map(|(name, value)| match value {
-        Value::Object(_) => (name.clone(), source(value, fields(name))),
+        Value::Object(_) => (name.clone(), source(name, value, fields(name))),
         _ => (name.clone(), value.clone()),
     });
     Value::Object(made.collect())
@@ -215,10 +344,10 @@ mod tests {
             "spec": {
                 "maxReplicas": 3, "behavior": {"scaleUp": {"stabilizationWindowSeconds": 1}},
                 "metrics": [
-                    {"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 50, "type": "Utilization"}}},
                     {"type": "Resource", "resource": {"name": "memory", "target": {"averageValue": "1Mi", "type": "AverageValue"}}},
                     {"type": "External", "external": {"metric": {"name": "q", "selector": {"matchLabels": {"a": "b"}}},
-                        "target": {"value": "7", "type": "Value"}}}
+                        "target": {"value": "7", "type": "Value"}}},
+                    {"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 50, "type": "Utilization"}}}
                 ]
             },
             "status": {"desiredReplicas": 1, "conditions": [{"type": "AbleToScale", "status": "True"}]}

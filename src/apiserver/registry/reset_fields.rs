@@ -3,7 +3,6 @@
 
 use serde_json::{Map, Value};
 
-use super::kinds;
 use crate::call::Call;
 use crate::object;
 use crate::resources::Subresource;
@@ -24,17 +23,19 @@ const RESIZED: [&str; 2] = ["resources", "resizePolicy"];
 pub(super) fn reset(call: &Call, new: &mut Value, old: &Value) {
     match call.subresource {
         Some(Subresource::Status) => {
-            // Most built-in kinds let the status path change metadata as well.
-            let changes = |field: &str| METADATA.contains(&field) && !call.info.status_keeps(field);
+            // Most built-in kinds let the status path change metadata as well, and judge all that was sent of them.
+            let changes = |field: &str| {
+                (call.info.builtin || METADATA.contains(&field)) && !call.info.status_keeps(field)
+            };
             keep(new, old, |half| half == "status", |field| field == ENTRIES || changes(field));
         }
         Some(Subresource::Approval) => keep_but(new, old, ["status", "conditions"]),
-        Some(Subresource::Finalize) => keep_but(new, old, ["spec", "finalizers"]),
+        Some(Subresource::Finalize) => put(object::map_of(new), "status", old.get("status")),
         Some(Subresource::EphemeralContainers) => keep_but(new, old, ["spec", "ephemeralContainers"]),
         Some(Subresource::Resize) => resize(new, old),
         // The server makes all of the change itself.
         Some(Subresource::Binding) => {}
-        _ if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) => {
+        _ if call.info.serves(Subresource::Status) => {
             put(object::map_of(new), "status", old.get("status"));
         }
         _ => {}

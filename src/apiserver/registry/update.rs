@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use admit_apimachinery::go;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::allotments::Allotment;
 use super::field_ownership::{self, Ownership};
@@ -49,6 +49,12 @@ impl Registry {
         named(&object, name)?;
         if self.store.latest(&call.key(name)).is_none() && has(&call.info, Habit::CreatedByUpdate) {
             return self.create(call, object, options).await;
+        }
+        if call.scale().is_some() && call.info.builtin {
+            let causes = metadata::validate_scale(&call.info, &object);
+            if !causes.is_empty() {
+                return Err(kinds::invalid(call, &object, name, causes));
+            }
         }
         let wanted = UpdatedObject::new(object);
         let make = |live: &mut Arc<Value>| {
@@ -290,7 +296,7 @@ pub(super) fn count_generation(call: &Call, new: &mut Value, old: &Value) {
     // Those of a Deployment are handed on to its ReplicaSets.
     let annotations_count = call.info.builtin && call.info.plural == "deployments";
     let annotated = |object: &Value| object.pointer("/metadata/annotations").cloned();
-    let same = same_members(new, old, counts);
+    let same = same_members(call, new, old, counts) && !kinds::counts_emptied(call);
     let changed = !same || (annotations_count && annotated(new) != annotated(old));
     if changed {
         let generation = object::generation(old) + 1;
@@ -298,10 +304,12 @@ pub(super) fn count_generation(call: &Call, new: &mut Value, old: &Value) {
     }
 }
 
-/// Whether two objects have the same members, of those that count.
-fn same_members(one: &Value, other: &Value, counts: impl Fn(&str) -> bool) -> bool {
+/// Whether two objects have the same members, of those that count. Those of built-in kinds are compared by what they mean.
+fn same_members(call: &Call, one: &Value, other: &Value, counts: impl Fn(&str) -> bool) -> bool {
     let (Value::Object(one), Value::Object(other)) = (one, other) else { return one == other };
-    let length = |members: &Map<String, Value>| members.keys().filter(|name| counts(name)).count();
-    let mut counted = one.iter().filter(|(name, _)| counts(name));
-    length(one) == length(other) && counted.all(|(name, value)| other.get(name) == Some(value))
+    let mut names = one.keys().chain(other.keys()).filter(|name| counts(name));
+    names.all(|name| {
+        let [one, other] = [one, other].map(|members| members.get(name));
+        one == other || kinds::alike(&call.info, name, one, other)
+    })
 }

@@ -18,9 +18,26 @@ const ANNOTATIONS_LIMIT: usize = 256 << 10;
 /// Finalizers that Kubernetes itself sets, which need no domain.
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
-/// What is wrong with the metadata of an object that is to be created, or replaced.
+/// What is wrong with the metadata of an object that is to be created, by the rule for the names of its kind.
 pub(crate) fn validate(info: &ResourceInfo, object: &Value) -> Causes {
-    let mut causes = names(info, object);
+    let naming = strategy(info).and_then(|strategy| strategy.name);
+    whole(info, object, naming.unwrap_or(Naming::Rule(NameRule::Subdomain)))
+}
+
+/// The same of an object that replaces another, whose name only has to fit into a path.
+pub(crate) fn validate_replacing(info: &ResourceInfo, object: &Value) -> Causes {
+    whole(info, object, Naming::Rule(NameRule::PathSegment))
+}
+
+/// The same of a scale, which names the object that it is the scale of.
+pub(crate) fn validate_scale(info: &ResourceInfo, scale: &Value) -> Causes {
+    let mut causes = whole(info, scale, Naming::Rule(NameRule::Subdomain));
+    causes.extend(super::finalizers(scale));
+    causes
+}
+
+fn whole(info: &ResourceInfo, object: &Value, naming: Naming) -> Causes {
+    let mut causes = names(naming, object);
     match (info.scope, object::namespace(object)) {
         (Scope::Namespaced, "") => causes.push(Cause::required("metadata.namespace", "")),
         (Scope::Cluster, namespace) if !namespace.is_empty() => {
@@ -35,9 +52,7 @@ pub(crate) fn validate(info: &ResourceInfo, object: &Value) -> Causes {
     causes
 }
 
-fn names(info: &ResourceInfo, object: &Value) -> Causes {
-    let naming = strategy(info).and_then(|strategy| strategy.name);
-    let naming = naming.unwrap_or(Naming::Rule(NameRule::Subdomain));
+fn names(naming: Naming, object: &Value) -> Causes {
     let problems = |name: &str, prefix: bool| naming.problems(object, name, prefix);
     let mut causes = Causes::default();
     let generate_name = object::meta_str(object, "generateName");

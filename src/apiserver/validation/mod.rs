@@ -20,11 +20,17 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
     if !info.builtin {
         return Causes::default();
     }
-    let mut causes = if checks_finalizers(info) { finalizers(object) } else { Causes::default() };
+    let mut causes = bare_finalizers(info, object);
     if let Some(strategy) = strategy(info) {
         causes.extend(strategy.errors(object, old).into_iter().map(|error| error.cause()));
     }
     causes
+}
+
+/// The finalizers that have no domain although they need one.
+#[must_use]
+pub(crate) fn bare_finalizers(info: &ResourceInfo, object: &Value) -> Causes {
+    if info.builtin && checks_finalizers(info) { finalizers(object) } else { Causes::default() }
 }
 
 /// The checks that upstream makes before the metadata's, and repeats after them.
@@ -35,9 +41,16 @@ pub(crate) fn before_change(info: &ResourceInfo, object: &Value) -> Causes {
     errors.into_iter().flatten().map(|error| error.cause()).collect()
 }
 
-/// Kinds that go back to the first groups demand a domain in the names of finalizers; others only advise it.
+/// Most groups demand a domain in the names of finalizers; these are validated with the rules for objects of any server.
 fn checks_finalizers(info: &ResourceInfo) -> bool {
-    matches!(info.group.as_str(), "" | "apps" | "batch" | "policy") && !has(info, Habit::JudgedApart)
+    const ANY: [&str; 5] = [
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "coordination.k8s.io",
+        "policy",
+    ];
+    !ANY.contains(&info.group.as_str()) && !has(info, Habit::JudgedApart)
 }
 
 fn finalizers(object: &Value) -> Causes {

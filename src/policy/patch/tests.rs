@@ -41,7 +41,8 @@ fn what_cannot_be_applied_says_why() {
     assert_eq!(why(json!([{"op": "remove", "path": ""}])), "path is invalid");
     assert_eq!(why(json!([{"op": "replace", "path": "/a/1", "value": 1}])), "path is invalid");
     assert_eq!(why(json!([{"op": "move", "from": "/x", "path": "/y"}])), "\"from\" path is invalid");
-    assert_eq!(why(json!([{"op": "copy", "from": "/x", "path": "/y"}])), "\"from\" path is invalid");
+    assert_eq!(why(json!([{"op": "copy", "from": "/x/z", "path": "/y"}])), "\"from\" path is invalid");
+    assert_eq!(why(json!([{"op": "copy", "from": "/a/1", "path": "/y"}])), "\"from\" path is invalid");
     assert_eq!(
         why(json!([{"op": "move", "from": "/b", "path": "/b/c"}])),
         "cannot move the value inside itself"

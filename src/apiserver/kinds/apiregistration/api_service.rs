@@ -6,11 +6,12 @@ use admit_apimachinery::names::NameRule;
 use serde_json::{Value, json};
 
 use crate::kinds::field::Field;
-use crate::kinds::{Naming, Request, Strategy};
+use crate::kinds::{Habit, Naming, Request, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "APIService",
+    habits: &[Habit::NeedsVersion],
     default: Some(default),
     stamp: Some(stamp),
     name: Some(Naming::Own(name)),

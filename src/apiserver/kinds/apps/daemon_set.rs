@@ -9,7 +9,7 @@ use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::set_absent;
 use crate::kinds::shared::internal::shown;
-use crate::kinds::shared::{int_or_percent, pod_spec, pod_template, replicas, selection, workload};
+use crate::kinds::shared::{inside, int_or_percent, pod_spec, pod_template, replicas, selection, workload};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -39,6 +39,8 @@ fn default(set: &mut Value) {
     if strategy["type"] == "RollingUpdate" {
         let rolling = &mut strategy["rollingUpdate"];
         set_absent(rolling, &[("maxUnavailable", json!(1)), ("maxSurge", json!(0))]);
+    } else if let Some(rolling) = strategy.get_mut("rollingUpdate").filter(|rolling| rolling.is_object()) {
+        set_absent(rolling, &[("maxUnavailable", json!(0)), ("maxSurge", json!(0))]);
     }
     pod_spec::defaults::fill(&mut spec["template"]["spec"]);
 }
@@ -59,7 +61,8 @@ fn prepare_create(set: &mut Value) {
 /// Counts changes of the template, whatever the client says.
 fn prepare_update(set: &mut Value, old: &Value) {
     let before = generation(old).unwrap_or(1);
-    let changed = set.pointer(super::TEMPLATE) != old.pointer(super::TEMPLATE);
+    let [own, was] = [&*set, old].map(|set| set.pointer(super::TEMPLATE).unwrap_or(&Value::Null));
+    let changed = !inside::alike("io.k8s.api.core.v1.PodTemplateSpec", own, was);
     show_generation(set, if changed { before.saturating_add(1) } else { before });
 }
 

@@ -8,7 +8,9 @@ use crate::kinds::core::persistent_volume_claim;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::{each, set_absent, set_empty};
 use crate::kinds::shared::internal::shown;
-use crate::kinds::shared::{int_or_percent, label_selector, pod_spec, pod_template, replicas, workload};
+use crate::kinds::shared::{
+    inside, int_or_percent, label_selector, pod_spec, pod_template, replicas, workload,
+};
 use crate::kinds::{Naming, Strategy};
 use crate::object;
 
@@ -43,7 +45,10 @@ fn default(set: &mut Value) {
         set_empty(&mut spec["persistentVolumeClaimRetentionPolicy"], part, json!("Retain"));
     }
     for claim in each(spec, "volumeClaimTemplates") {
-        set_absent(claim, &[("kind", json!("PersistentVolumeClaim")), ("apiVersion", json!("v1"))]);
+        // Whatever else it was said to be.
+        for (field, value) in [("kind", "PersistentVolumeClaim"), ("apiVersion", "v1")] {
+            object::set_field(claim, field, Some(value.into()));
+        }
         set_absent(&mut claim["spec"], &[("volumeMode", json!("Filesystem"))]);
         set_absent(&mut claim["status"], &[("phase", json!("Pending"))]);
     }
@@ -123,7 +128,12 @@ fn validate_update(object: &Value, old: &Value, errors: &mut FieldErrors) {
     policies(&spec, errors);
     counts(&spec, errors);
     rest(&spec, Some(old), errors);
-    if fixed(&spec).ne(fixed(&before)) {
+    let collected = |spec| -> Value {
+        let fields = fixed(spec).map(|(name, value)| (name.to_owned(), value.clone()));
+        Value::Object(fields.collect())
+    };
+    let name = "io.k8s.api.apps.v1.StatefulSetSpec";
+    if fixed(&spec).ne(fixed(&before)) && !inside::alike(name, &collected(&spec), &collected(&before)) {
         errors.add(|| spec.forbidden(FROZEN));
     }
 }

@@ -33,6 +33,7 @@ const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 fn default(version: &str, autoscaler: &mut Value) {
     let is_empty = |metrics: Option<&Value>| metrics.and_then(Value::as_array).is_none_or(Vec::is_empty);
     if version == "v2" {
+        drop_annotations(autoscaler);
         if is_empty(autoscaler.pointer("/spec/metrics")) {
             let target = json!({"type": "Utilization", "averageUtilization": LOAD});
             let load = json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
@@ -45,6 +46,21 @@ fn default(version: &str, autoscaler: &mut Value) {
     let others = text.and_then(|text| serde_json::from_str::<Vec<Map<String, Value>>>(text).ok());
     if others.is_none_or(|others| others.is_empty()) {
         set_absent(&mut autoscaler["spec"], &[("targetCPUUtilizationPercentage", json!(LOAD))]);
+    }
+}
+
+/// What the older version has in annotations, the newer one has in fields.
+fn drop_annotations(autoscaler: &mut Value) {
+    let Some(annotations) = autoscaler.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut)
+    else {
+        return;
+    };
+    let before = annotations.len();
+    for name in ["metrics", "behavior", "current-metrics", "conditions"] {
+        annotations.shift_remove(&format!("autoscaling.alpha.kubernetes.io/{name}"));
+    }
+    if annotations.is_empty() && before > 0 {
+        object::set_meta(autoscaler, "annotations", None);
     }
 }
 

@@ -8,7 +8,7 @@ use super::{job_spec, job_status};
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::{each, set_absent, template_labels};
 use crate::kinds::shared::internal::shown;
-use crate::kinds::shared::{pod_spec, selection, workload};
+use crate::kinds::shared::{inside, pod_spec, selection, workload};
 use crate::kinds::{Habit, Reading, Strategy};
 use crate::object;
 
@@ -131,7 +131,8 @@ fn generated(job: &Field<'_>, errors: &mut FieldErrors) {
             errors.add(|| label.invalid_as(&*labels.as_sent(), why()));
         }
     }
-    if !selection::chooses(&selector, &Value::Object(made)) {
+    let is_usable = selection::is_usable(&selector, &mut FieldErrors::default());
+    if is_usable && !selection::chooses(&selector, &Value::Object(made)) {
         errors.add(|| selector.invalid("`selector` not auto-generated"));
     }
 }
@@ -206,7 +207,8 @@ fn template(template: &Field<'_>, old: &Field<'_>, waits: bool, errors: &mut Fie
         let same = waiting_alike(spec.value(), old.get("spec").value());
         (&spec, "io.k8s.api.core.v1.PodSpec", same)
     } else {
-        (template, "io.k8s.api.core.v1.PodTemplateSpec", template.value() == old.value())
+        let name = "io.k8s.api.core.v1.PodTemplateSpec";
+        (template, name, inside::alike(name, template.value(), old.value()))
     };
     if !same {
         errors.add(|| field.invalid_as(shown(field, name), "field is immutable"));
@@ -235,7 +237,7 @@ fn waiting_alike(one: &Value, two: &Value) -> bool {
         }
         fixed
     };
-    fixed(one) == fixed(two)
+    inside::alike("io.k8s.api.core.v1.PodSpec", &fixed(one), &fixed(two))
 }
 
 #[cfg(test)]

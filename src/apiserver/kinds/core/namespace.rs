@@ -35,6 +35,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     name: Some(Naming::Rule(NameRule::Label)),
     validate: Some(validate),
     validate_status: Some(validate_status),
+    validate_below: Some(|_, namespace, _, errors| finalizers(namespace, errors)),
     ..Strategy::PLAIN
 };
 
@@ -62,6 +63,16 @@ fn prepare_create(namespace: &mut Value) {
     }
     namespace["spec"]["finalizers"] = finalizers.into();
     namespace["status"] = json!({"phase": "Active"});
+}
+
+/// The separate list of finalizers, where it is written by itself.
+fn finalizers(namespace: &Value, errors: &mut FieldErrors) {
+    for finalizer in Field::root(namespace).get("spec").get("finalizers").items() {
+        finalizer.problems(labels::key(finalizer.text()), errors);
+        if is_bare(finalizer.text()) {
+            errors.add(|| finalizer.invalid(NOT_QUALIFIED));
+        }
+    }
 }
 
 /// Whether the separate list of finalizers names any.

@@ -5,8 +5,10 @@ use std::collections::HashSet;
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::go;
 use serde_json::{Value, json};
 
+use crate::clock::Clock;
 use crate::kinds::field::Field;
 use crate::kinds::shared::network::{self, Network};
 use crate::kinds::shared::{amount, inside, taints};
@@ -17,9 +19,13 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Node",
     habits: &[Habit::StatusIsKept, Habit::ObjectAgain],
     default: Some(default),
+    prepare_create: Some(prepare_create),
+    prepare_update: Some(prepare_update),
+    prepare_status: Some(prepare_status),
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_change),
+    warnings: Some(warnings),
     ..Strategy::PLAIN
 };
 
@@ -44,9 +50,47 @@ fn default(_: &str, node: &mut Value) {
     }
 }
 
+/// Configuration by a ConfigMap is no longer there for new nodes.
+fn prepare_create(node: &mut Value) {
+    drop_unused(node, None, "/spec", "configSource");
+    drop_unused(node, None, "/status", "config");
+}
+
+fn prepare_update(node: &mut Value, old: &Value) {
+    drop_unused(node, Some(old), "/spec", "configSource");
+}
+
+fn prepare_status(node: &mut Value, old: &Value, _: &Clock) {
+    drop_unused(node, Some(old), "/status", "config");
+}
+
+/// Takes a field away, unless the object had it before.
+fn drop_unused(node: &mut Value, old: Option<&Value>, half: &str, field: &str) {
+    let before = old.and_then(|old| old.pointer(half)?.get(field));
+    if before.is_none_or(Value::is_null)
+        && let Some(half) = node.pointer_mut(half).filter(|half| half.is_object())
+    {
+        object::set_field(half, field, None);
+    }
+}
+
+fn warnings(node: &Value, _: Option<&Value>) -> Vec<String> {
+    let spec = Field::root(node).get("spec");
+    let mut warnings = Vec::new();
+    if spec.get("configSource").is_set() {
+        warnings.push("spec.configSource: the feature is removed".to_owned());
+    }
+    if !spec.get("externalID").is_empty() {
+        warnings.push("spec.externalID: this field is deprecated, and is unused by Kubernetes".to_owned());
+    }
+    warnings.extend(spec.get("podCIDRs").items().filter_map(|range| network::network_warning(&range)));
+    warnings
+}
+
 fn validate(node: &Value, errors: &mut FieldErrors) {
     let root = Field::root(node);
     node_taints(&root, errors);
+    declared_features(&root.get("status").get("declaredFeatures"), errors);
     resources(&root, errors);
     pod_ranges(&root.get("spec").get("podCIDRs"), errors);
 }
@@ -105,6 +149,7 @@ fn validate_update(node: &Value, old: &Value, errors: &mut FieldErrors) {
 fn validate_change(node: &Value, old: &Value, errors: &mut FieldErrors) {
     let (root, was) = (Field::root(node), Field::root(old).get("spec"));
     resources(&root, errors);
+    declared_features(&root.get("status").get("declaredFeatures"), errors);
     addresses(&root.get("status").get("addresses"), errors);
     let spec = root.get("spec");
     let (ranges, before) = (spec.get("podCIDRs"), was.get("podCIDRs"));
@@ -121,6 +166,41 @@ fn validate_change(node: &Value, old: &Value, errors: &mut FieldErrors) {
     let id = spec.get("externalID");
     if id.text() != was.get("externalID").text() {
         errors.add(|| id.forbidden("may not be updated"));
+    }
+}
+
+/// What a node can do, by name, in order.
+fn declared_features(features: &Field<'_>, errors: &mut FieldErrors) {
+    const LONGEST: usize = 253;
+    let is_segment = |segment: &str| {
+        segment.starts_with(|first: char| first.is_ascii_alphabetic())
+            && segment.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    let is_name = |name: &str| {
+        name.starts_with(|first: char| first.is_ascii_uppercase()) && name.split('/').all(is_segment)
+    };
+    let mut before: Option<&str> = None;
+    for feature in features.items() {
+        let name = feature.text();
+        match before {
+            Some(before) if before == name => errors.add(|| feature.duplicate()),
+            Some(before) if before > name => {
+                errors.add(|| feature.invalid("list must be sorted alphabetically"));
+            }
+            _ => {}
+        }
+        before = Some(name);
+        let told = |why: &str| format!("invalid feature name {}: {why}", go::quote(name));
+        if name.len() > LONGEST {
+            errors.add(|| feature.invalid(told("must be no more than 253 characters")));
+        } else if !is_name(name) {
+            errors.add(|| {
+                feature.invalid(told(
+                    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature \
+                     or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes",
+                ))
+            });
+        }
     }
 }
 

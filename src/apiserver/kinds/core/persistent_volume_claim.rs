@@ -193,30 +193,29 @@ fn unchanged(claim: &Value, old: &Value, may_be_named: bool, errors: &mut FieldE
     if may_be_named {
         take(&was, &mut new, "storageClassName");
     }
-    take(&was, &mut new, "volumeAttributesClassName");
     let is_bound = claim.pointer("/status/phase").is_some_and(|phase| phase == "Bound");
+    if is_bound {
+        take(&was, &mut new, "volumeAttributesClassName");
+    }
     if is_bound
         && let Some(requests) = new.pointer_mut("/resources/requests").filter(|requests| requests.is_object())
     {
         let size = was.pointer("/resources/requests/storage").cloned().unwrap_or_else(|| "0".into());
         object::set_field(requests, "storage", Some(size));
     }
-    // What is null is nothing, and an empty list is nothing, too.
-    let shown = |spec: &Value| inside::shown("io.k8s.api.core.v1.PersistentVolumeClaimSpec", spec);
-    if new == was {
+    const NAME: &str = "io.k8s.api.core.v1.PersistentVolumeClaimSpec";
+    if inside::alike(NAME, &new, &was) {
         return;
     }
+    let shown = |spec: &Value| inside::shown(NAME, spec);
     let root = Field::root(claim);
     let sent = shown(&root.get("spec").with(&new).as_sent());
-    let (new, was) = (shown(&new), shown(&was));
-    if new != was {
-        let difference = inside::difference(&was, &sent);
-        let why = format!(
-            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
-             claims\n{difference}"
-        );
-        errors.add(|| Field::root(claim).get("spec").forbidden(why));
-    }
+    let difference = inside::difference(&shown(&was), &sent);
+    let why = format!(
+        "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
+         claims\n{difference}"
+    );
+    errors.add(|| root.get("spec").forbidden(why));
 }
 
 /// A claim may become smaller as long as it is larger than what it has.
@@ -245,7 +244,7 @@ fn validate_status(claim: &Value, _: &Value, errors: &mut FieldErrors) {
     }
     let status = root.get("status");
     status.get("capacity").entries().for_each(|(_, amount)| amount::basic(&amount, errors));
-    let place = status.get("allocatedResourceStatus");
+    let place = status.get("allocatedResourceStatuses");
     for (resource, state) in status.get("allocatedResourceStatuses").entries() {
         resource_key(resource, &place, errors);
         if !STATES.contains(&state.text()) {

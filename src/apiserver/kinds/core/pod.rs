@@ -25,6 +25,11 @@ pub(super) const STRATEGY: Strategy = Strategy {
     prepare_status: Some(|pod, old, _| {
         keep_quality(pod, old);
         keep_observed(pod, old);
+        // Off unless switched on.
+        let field = "nodeAllocatableResourceClaimStatuses";
+        if old.pointer("/status").and_then(|status| status.get(field)).is_none_or(Value::is_null) {
+            object::set_field(&mut pod["status"], field, None);
+        }
     }),
     validate_create: Some(validate_create),
     validate_update: Some(validate_update),

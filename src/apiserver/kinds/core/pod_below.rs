@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go;
-use admit_apimachinery::quantity::Quantity;
 use serde_json::{Map, Value};
 
 use super::pod_status;
@@ -16,6 +15,9 @@ use crate::kinds::shared::pod_spec::annotations::is_mirror;
 use crate::object;
 
 const EPHEMERAL: &str = "io.k8s.api.core.v1.EphemeralContainer";
+const CONTAINER: &str = "io.k8s.api.core.v1.Container";
+const RESOURCES: &str = "io.k8s.api.core.v1.ResourceRequirements";
+const SPEC: &str = "io.k8s.api.core.v1.PodSpec";
 
 /// What is wrong with a change of the containers for debugging, beside the pod that it makes.
 pub(super) fn ephemeral_containers(pod: &Value, old: &Value, errors: &mut FieldErrors) {
@@ -28,7 +30,7 @@ pub(super) fn ephemeral_containers(pod: &Value, old: &Value, errors: &mut FieldE
             |what: &str| format!("existing ephemeral containers {} may not be {what}\n", go::quote(name));
         match by_name.get(name) {
             None => errors.add(|| list.forbidden(told("removed"))),
-            Some(after) if !same(after.value(), before.value()) => errors.add(|| {
+            Some(after) if !inside::alike(EPHEMERAL, after.value(), before.value()) => errors.add(|| {
                 let [old, new] =
                     [&before, after].map(|container| inside::shown(EPHEMERAL, container.value()));
                 list.forbidden(told("changed") + &inside::difference(&old, &new))
@@ -84,10 +86,10 @@ pub(super) fn resize(pod: &Value, old: &Value, errors: &mut FieldErrors) {
         for (at, before) in before.get(list).items().enumerate() {
             let pointer = format!("/{list}/{at}");
             let Some(container) = masked.pointer_mut(&pointer) else { continue };
-            let changed = !same(container, before.value());
+            let changed = !inside::alike(CONTAINER, container, before.value());
             object::set_field(container, "resources", Some(but_for_cpu(container.get("resources"), &before)));
             let after = spec.get(list).index(at);
-            if !same(container, before.value()) {
+            if !inside::alike(CONTAINER, container, before.value()) {
                 errors.add(|| match list {
                     "initContainers" => after.forbidden(
                         "only cpu and memory resources for init or sidecar containers are mutable",
@@ -106,7 +108,7 @@ pub(super) fn resize(pod: &Value, old: &Value, errors: &mut FieldErrors) {
             }
         }
     }
-    if errors.count() == found && !same(&masked, before.value()) {
+    if errors.count() == found && !inside::alike(SPEC, &masked, before.value()) {
         errors.add(|| spec.forbidden(ONLY));
     }
 }
@@ -144,9 +146,10 @@ fn of_pod(spec: &Field<'_>, before: &Field<'_>, masked: &mut Value, errors: &mut
     }
     let mut rest = but_for_cpu(Some(own.value()), before);
     object::set_field(&mut rest, "claims", own.value().get("claims").cloned());
-    let nothing = !old.is_set() && same(&rest, &Value::Null);
+    let nothing = !old.is_set() && inside::alike(RESOURCES, &rest, &Value::Null);
     object::set_field(masked, "resources", Some(rest).filter(|_| !nothing));
-    if !same(masked.get("resources").unwrap_or(&Value::Null), old.value()) {
+    let changed = masked.get("resources").unwrap_or(&Value::Null);
+    if !inside::alike(RESOURCES, changed, old.value()) {
         errors.add(|| spec.forbidden(format!("{ONLY} at pod-level")));
     }
 }
@@ -189,43 +192,6 @@ fn but_for_cpu(resources: Option<&Value>, old: &Field<'_>) -> Value {
         }
     }
     Value::Object(made)
-}
-
-/// Whether both are the same: what is empty is as good as nothing, and amounts are the same that are written otherwise.
-fn same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Object(one), Value::Object(other)) => {
-            let is_same = |name: &String, value: &Value| {
-                let other = other.get(name).unwrap_or(&Value::Null);
-                if SIDES.contains(&name.as_str()) { same_amounts(value, other) } else { same(value, other) }
-            };
-            one.iter().all(|(name, value)| is_same(name, value))
-                && other.iter().all(|(name, value)| one.contains_key(name) || same(&Value::Null, value))
-        }
-        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
-            one.iter().zip(other).all(|(one, other)| same(one, other))
-        }
-        (one, Value::Null) => is_nothing(one),
-        (Value::Null, other) => is_nothing(other),
-        (one, other) => one == other,
-    }
-}
-
-fn is_nothing(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.values().all(is_nothing),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-    }
-}
-
-fn same_amounts(one: &Value, other: &Value) -> bool {
-    let amounts = |value: &Value| value.as_object().cloned().unwrap_or_default();
-    let (one, other) = (amounts(one), amounts(other));
-    let amount = |value: &Value| Quantity::parse(value.as_str()?).ok().map(|amount| amount.to_string());
-    one.len() == other.len()
-        && one.iter().all(|(name, value)| other.get(name).is_some_and(|other| amount(value) == amount(other)))
 }
 
 #[cfg(test)]

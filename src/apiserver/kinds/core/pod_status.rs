@@ -1,6 +1,6 @@
 //! Statuses of pods (`ValidatePodStatusUpdate`).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
@@ -48,10 +48,59 @@ pub(super) fn validate(pod: &Value, old: &Value, errors: &mut FieldErrors) {
     let spec = before.get("spec");
     container_status::states(&status, &old_status, &spec, errors);
     claims(&status.get("resourceClaimStatuses"), &root.get("spec"), errors);
+    extended_claim(&status.get("extendedResourceClaimStatus"), &root.get("spec"), errors);
     addresses(&status.get("podIPs"), "io.k8s.api.core.v1.PodIP", errors);
     host_addresses(&status, errors);
     users(&status, &root.get("spec"), errors);
     container_status::resources(&status, &root.get("spec"), errors);
+}
+
+/// The claim that was made for the resources that containers ask for by the names of extended ones.
+fn extended_claim(status: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
+    if !status.is_set() {
+        return;
+    }
+    let mappings = status.get("requestMappings");
+    if mappings.is_empty() {
+        errors.add(|| mappings.required("at least one request mapping is required"));
+    }
+    let containers: HashMap<&str, Field<'_>> = ["initContainers", "containers"]
+        .into_iter()
+        .flat_map(|list| spec.get(list).items())
+        .map(|container| (container.get("name").text(), container))
+        .collect();
+    let mut seen = HashSet::new();
+    for mapping in mappings.items() {
+        let fields = ["containerName", "resourceName", "requestName"].map(|name| mapping.get(name));
+        let [container, resource, request] = &fields;
+        match containers.get(container.text()) {
+            Some(owner) if !owner.get("resources").get("requests").key(resource.text()).is_set() => {
+                errors.add(|| {
+                    resource.invalid(
+                        "must match the extended resource name of an entry in spec.initContainers.resources.requests or \
+                         spec.containers.resources.requests",
+                    )
+                });
+            }
+            Some(_) => {}
+            None => errors.add(|| {
+                container.invalid(
+                    "must match the name of an entry in spec.initContainers.name or spec.containers.name",
+                )
+            }),
+        }
+        // It is told of beside the list.
+        status.get("requestName").with(request.value()).named(NameRule::Label, errors);
+        if !seen.insert(fields.each_ref().map(Field::text)) {
+            fields.iter().for_each(|field| errors.add(|| field.duplicate()));
+        }
+    }
+    let claim = status.get("resourceClaimName");
+    if claim.is_empty() {
+        errors.add(|| claim.required(""));
+    } else {
+        claim.named(NameRule::Subdomain, errors);
+    }
 }
 
 fn claims(list: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
@@ -86,13 +135,13 @@ fn addresses(list: &Field<'_>, kind: &'static str, errors: &mut FieldErrors) {
 fn one_of_each_family(list: &Field<'_>, kind: &'static str, errors: &mut FieldErrors) {
     let texts: Vec<&str> = list.items().map(|item| item.get("ip").text()).collect();
     let mut families = HashSet::new();
-    for text in &texts {
+    for (at, text) in texts.iter().enumerate() {
         match network::parse_address(text) {
             Some(address) => {
                 families.insert(address.is_ipv4());
             }
             None => {
-                let why = format!("failed to check for dual stack with error:invalid IP: {text}");
+                let why = format!("failed to check for dual stack with error:invalid IP[{at}]: {text}");
                 errors.add(|| FieldError::internal(list, why));
                 families.clear();
                 break;

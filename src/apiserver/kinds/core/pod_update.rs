@@ -10,8 +10,10 @@ use serde_json::Value;
 
 use crate::builtin::{internal, tables};
 use crate::kinds::field::Field;
-use crate::kinds::shared::pod_spec;
+use crate::kinds::shared::{inside, pod_spec};
 use crate::object;
+
+const SPEC: &str = "io.k8s.api.core.v1.PodSpec";
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
@@ -35,7 +37,7 @@ pub(super) fn validate(pod: &Value, old: &Value, errors: &mut FieldErrors) {
     }
     tolerations(&new.get("tolerations"), &old.get("tolerations"), errors);
     scheduling_gates(&new.get("schedulingGates"), &old.get("schedulingGates"), errors);
-    if new.value() == old.value() {
+    if inside::alike(SPEC, new.value(), old.value()) {
         return;
     }
     let mut placed = None;
@@ -45,7 +47,9 @@ pub(super) fn validate(pod: &Value, old: &Value, errors: &mut FieldErrors) {
         placed = Some(with_node_affinity_of(old.value(), new.value()));
     }
     let rest = placed.as_ref().unwrap_or(new.value());
-    if !is_same_but_changeable(rest, old.value()) {
+    if !is_same_but_changeable(rest, old.value())
+        && !inside::alike(SPEC, &without_changeable(rest, old.value()), old.value())
+    {
         errors.add(|| {
             let difference = difference(old.value(), &new.with(rest).as_sent());
             new.forbidden(format!("pod updates may not change fields other than {CHANGEABLE}\n{difference}"))
@@ -262,7 +266,7 @@ fn difference(old: &Value, new: &Value) -> String {
         return String::new();
     }
     let new = &without_changeable(new, old);
-    let Some(id) = tables().by_openapi_name("io.k8s.api.core.v1.PodSpec") else { return String::new() };
+    let Some(id) = tables().by_openapi_name(SPEC) else { return String::new() };
     let [old, new] = [old, new].map(|spec| indented(&internal(tables(), id, spec)));
     diff::unified(&old, &new)
 }

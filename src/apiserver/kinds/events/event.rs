@@ -72,7 +72,7 @@ fn from_the_start(object: &Value, view: &View, errors: &mut FieldErrors) {
 
 fn complete(event: &Field<'_>, view: &View, errors: &mut FieldErrors) {
     let controller = event.get(view.controller).text();
-    let place = event.get("reportingController");
+    let place = event.get(view.controller);
     if controller.is_empty() {
         errors.add(|| place.required(""));
     }

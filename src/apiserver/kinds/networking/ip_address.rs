@@ -12,7 +12,7 @@ use crate::kinds::{Habit, Naming, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "IPAddress",
-    habits: &[Habit::NeedsVersion, Habit::ObjectAgain, Habit::PrefixIsName],
+    habits: &[Habit::ObjectAgain, Habit::PrefixIsName],
     name: Some(Naming::Own(|_, name, _| address_problems(name, Spelling::Canonical))),
     validate: Some(validate),
     validate_update: Some(update),

@@ -74,10 +74,10 @@ pub(super) fn validate_status(claim: &Value, old: &Value, errors: &mut FieldErro
     }
     let before = was.get("allocation");
     if allocation.is_set() && before.is_set() {
-        let shown =
-            |own: &Field<'_>| inside::shown("io.k8s.api.resource.v1.AllocationResult", &own.as_sent());
-        if allocation.value() != before.value() && shown(&allocation) != shown(&before) {
-            errors.add(|| allocation.invalid_as(inside::told(&shown(&allocation)), "field is immutable"));
+        const NAME: &str = "io.k8s.api.resource.v1.AllocationResult";
+        if !inside::alike(NAME, allocation.value(), before.value()) {
+            let shown = || inside::told(&inside::shown(NAME, &allocation.as_sent()));
+            errors.add(|| allocation.invalid_as(shown(), "field is immutable"));
         }
     } else if allocation.is_set() {
         new_allocation(&allocation, &names, errors);

@@ -10,6 +10,7 @@ use super::device_taints::taint;
 use super::texts::{distinct, qualified_name};
 use crate::kinds::field::Field;
 use crate::kinds::shared::amount::Amount;
+use crate::kinds::shared::inside;
 use crate::kinds::shared::node_selector::node_selector;
 use crate::kinds::shared::texts::{dns_label, qualified, subdomain};
 
@@ -89,6 +90,22 @@ pub(super) fn counters(set: &Field<'_>, name: &'static str, most: usize, errors:
     }
 }
 
+/// An attribute as errors show it: whatever it may be, and in the end the lists that it cannot be yet.
+fn every_value(attribute: &Field<'_>) -> Value {
+    const VALUES: [(&str, &str); 8] = [
+        ("IntValue", "int"),
+        ("BoolValue", "bool"),
+        ("StringValue", "string"),
+        ("VersionValue", "version"),
+        ("IntValues", ""),
+        ("BoolValues", ""),
+        ("StringValues", ""),
+        ("VersionValues", ""),
+    ];
+    let value = |field| attribute.value().get(field).cloned().unwrap_or_default();
+    VALUES.into_iter().map(|(shown, field)| (shown.to_owned(), value(field))).collect()
+}
+
 fn attribute(attribute: &Field<'_>, errors: &mut FieldErrors) {
     let (text, version) = (attribute.get("string"), attribute.get("version"));
     if is_long(&text) {
@@ -103,8 +120,8 @@ fn attribute(attribute: &Field<'_>, errors: &mut FieldErrors) {
     let given =
         ["bool", "int", "string", "version"].iter().filter(|name| attribute.get(name).is_set()).count();
     if given != 1 {
-        let shown = if given == 0 { Value::from("") } else { attribute.value().clone() };
-        errors.add(|| attribute.invalid_as(shown, "exactly one value must be specified"));
+        let shown = || if given == 0 { "".into() } else { inside::told(&every_value(attribute)) };
+        errors.add(|| attribute.invalid_as(shown(), "exactly one value must be specified"));
     }
 }
 

@@ -1,7 +1,9 @@
 //! References to images: `registry.example.com:5000/path/name:tag@digest` (github.com/distribution/reference, and
 //! pkg/util/parsers).
 
-/// Bytes of a repository's name.
+/// The registry of images that name none.
+const DOMAIN: &str = "docker.io";
+/// Bytes of a repository's name, with its registry.
 const LONGEST: usize = 255;
 const LONGEST_TAG: usize = 128;
 /// Hexadecimal digits that a digest has at least.
@@ -36,8 +38,10 @@ fn parse(image: &str) -> Option<(Option<&str>, Option<&str>)> {
         Some((path, tag)) => (path, Some(tag)),
         None => (rest, None),
     };
+    // What has no domain is that of a registry, and what has no folder there that of its library.
+    let home = if domain.is_none() && !path.contains('/') { "library/" } else { "" };
     let is_reference = domain.is_none_or(is_domain)
-        && path.len() <= LONGEST
+        && domain.unwrap_or(DOMAIN).len() + 1 + home.len() + path.len() <= LONGEST
         && path.split('/').all(is_component)
         && tag.is_none_or(is_tag)
         && digest.is_none_or(is_digest);

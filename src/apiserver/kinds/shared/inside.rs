@@ -15,6 +15,11 @@ pub(crate) fn shown(openapi: &str, value: &Value) -> Value {
     tables.by_openapi_name(openapi).map(|id| internal(tables, id, value)).unwrap_or_default()
 }
 
+/// Whether two values of the type with that OpenAPI name mean the same: amounts may be written otherwise.
+pub(crate) fn alike(openapi: &str, one: &Value, other: &Value) -> bool {
+    one == other || tables().by_openapi_name(openapi).is_some_and(|id| tables().alike(id, one, other))
+}
+
 /// A value in the internal form as errors show it: its members in their order, and Go's escapes.
 pub(crate) fn told(value: &Value) -> BadValue {
     let text = value.to_string();

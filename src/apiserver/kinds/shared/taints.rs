@@ -64,6 +64,7 @@ pub(crate) fn tolerations(tolerations: &Field<'_>, errors: &mut FieldErrors) {
                 )
             }),
             "Exists" => {}
+            "Lt" | "Gt" => errors.add(|| operator.not_supported(&["Equal", "Exists", "Lt", "Gt"])),
             _ => errors.add(|| operator.not_supported(&["Equal", "Exists"])),
         }
         effect.one_of(&EFFECTS, errors);

@@ -65,10 +65,11 @@ fn source(source: &Field<'_>, errors: &mut FieldErrors) {
 fn validate_update(attachment: &Value, old: &Value, errors: &mut FieldErrors) {
     validate(attachment, errors);
     let spec = Field::root(attachment).get("spec");
-    if spec.value() != Field::root(old).get("spec").value() {
+    let name = "io.k8s.api.storage.v1.VolumeAttachmentSpec";
+    if !inside::alike(name, spec.value(), Field::root(old).get("spec").value()) {
         let empty = serde_json::json!({});
         let given = if spec.is_set() { spec.value() } else { &empty };
-        let shown = inside::shown("io.k8s.api.storage.v1.VolumeAttachmentSpec", given);
+        let shown = inside::shown(name, given);
         errors.add(|| spec.invalid_as(inside::told(&shown), "field is immutable"));
     }
 }

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
+use crate::builtin::tables;
 use crate::call::Call;
 use crate::kinds::shared::pod_spec;
 use crate::kinds::{Habit, Placed, Reading, Request, Strategy, has, strategy};
@@ -52,6 +53,25 @@ pub(super) fn has_generation(info: &ResourceInfo) -> bool {
         "podtemplates",
     ];
     !info.builtin || COUNTED.contains(&info.plural.as_str())
+}
+
+/// Whether two values of a field of a kind mean the same, where only what they mean is compared.
+pub(super) fn alike(info: &ResourceInfo, field: &str, one: Option<&Value>, other: Option<&Value>) -> bool {
+    let tables = tables();
+    let id = info.builtin.then(|| tables.kind(&info.group, &info.version, &info.kind)).flatten();
+    let Some(field) = id.and_then(|id| tables.field(id, field)) else { return one == other };
+    let [one, other] = [one, other].map(|value| value.unwrap_or(&Value::Null));
+    tables.alike_as(&field.kind, one, other)
+}
+
+/// Whether something empty that was sent makes a change of a specification in which there was nothing: these kinds compare
+/// what is in memory, and what was stored has nothing empty in it.
+pub(super) fn counts_emptied(call: &Call) -> bool {
+    const COMPARED: [&str; 3] =
+        ["networkpolicies", "validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
+    call.info.builtin
+        && COMPARED.contains(&call.info.plural.as_str())
+        && call.emptied.places().iter().any(|place| !place.is_metadata())
 }
 
 /// Whether PUT has to name the resourceVersion that it replaces.
@@ -99,6 +119,7 @@ fn default_builtin(info: &ResourceInfo, object: &mut Value) {
 pub(super) fn prepare_create(call: &Call, object: &mut Value) {
     if call.info.builtin {
         pod_spec::write_divisors(object);
+        pod_spec::drop_switched_off(object, None);
     }
     if has_generation(&call.info) {
         object::set_meta(object, "generation", Some(1.into()));
@@ -118,6 +139,7 @@ pub(super) fn prepare_create(call: &Call, object: &mut Value) {
 pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
     if call.info.builtin {
         pod_spec::write_divisors(object);
+        pod_spec::drop_switched_off(object, Some(old));
     }
     if let (None, Some(Strategy { stamp_change: Some(stamp), .. })) = (call.subresource, strategy(&call.info))
     {
@@ -176,7 +198,10 @@ fn causes(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Optio
         // An object of another kind is not looked at any further.
         return custom.validate(object, old, status, (&[], &call.warnings));
     }
-    let mut causes = metadata::validate(&call.info, object);
+    let mut causes = match old {
+        None => metadata::validate(&call.info, object),
+        Some(_) => metadata::validate_replacing(&call.info, object),
+    };
     if old.is_none() && has(&call.info, Habit::JudgedApart) {
         let found = validation::content(&call.info, object, None);
         return if found.is_empty() { causes } else { found };
@@ -190,7 +215,12 @@ fn causes(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Optio
         if !has(&call.info, Habit::ChangeOnce) {
             causes.extend(change);
         }
-        for _ in 0..validated_again(&call.info) {
+        // What is below is validated as a change alone.
+        let is_change = matches!(call.subresource, Some(Subresource::Status | Subresource::Finalize));
+        if is_change {
+            causes.extend(validation::bare_finalizers(&call.info, object));
+        }
+        for _ in 0..if is_change { 0 } else { validated_again(&call.info) } {
             causes.extend(metadata::validate(&call.info, object));
         }
     }
@@ -203,8 +233,10 @@ fn causes(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Optio
     if matches!(call.subresource, None | Some(Subresource::Scale | Subresource::Approval)) {
         causes.extend(validation::content(&call.info, object, old));
     }
-    if let (Some(below @ (Subresource::EphemeralContainers | Subresource::Resize)), Some(old)) =
-        (call.subresource, old)
+    if let (
+        Some(below @ (Subresource::EphemeralContainers | Subresource::Resize | Subresource::Finalize)),
+        Some(old),
+    ) = (call.subresource, old)
         && let Some(validate) = strategy(&call.info).and_then(|strategy| strategy.validate_below)
     {
         let mut errors = FieldErrors::default();
@@ -241,6 +273,9 @@ fn add_new(causes: &mut Causes, found: Causes) {
 pub(super) fn invalid(call: &Call, object: &Value, name: &str, causes: Causes) -> Refusal {
     match object::kind(object) {
         kind if call.custom.is_some() => Refusal::invalid_kind(&call.info.group, kind, name, causes),
+        _ if call.subresource == Some(Subresource::Scale) => {
+            Refusal::invalid_kind("autoscaling", "Scale", name, causes)
+        }
         _ => Refusal::invalid(&call.info, name, causes),
     }
 }

@@ -14,20 +14,21 @@ use crate::object;
 
 /// What is given together.
 const GIVEN: [&str; 4] = ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"];
+/// Of these, the address, in its two fields.
+const ADDRESS: [&str; 2] = ["clusterIP", "clusterIPs"];
 /// What is kept by an update that does not speak of it. Families follow from the addresses.
 const KEPT: [&str; 3] = ["clusterIP", "clusterIPs", "ipFamilyPolicy"];
 
 /// Names the families of the addresses, which come with [`give`].
 pub(super) fn prepare_create(service: &mut Value) {
-    if is_external(service) {
-        return;
-    }
     let own = text(service, "clusterIP").to_owned();
     let spec = object::member_mut(object::map_of(service), "spec");
     if !own.is_empty() {
         spec.entry("clusterIPs").or_insert_with(|| json!([own]));
     }
-    fill_families(service);
+    if !is_external(service) {
+        fill_families(service);
+    }
 }
 
 /// Services are of one family, that of the cluster, unless they have no address and name their endpoints themselves.
@@ -70,13 +71,7 @@ pub(super) fn prepare_update(service: &mut Value, old: &Value) {
 fn keep_address(service: &mut Value, old: &Value) {
     match (is_external(old), is_external(service)) {
         (false, false) => {
-            // Whoever changes the older of the two fields alone means both.
-            let same = |field: &str| service["spec"].get(field) == old["spec"].get(field);
-            let own = text(service, "clusterIP").to_owned();
-            let unsaid = service["spec"].get("clusterIPs").is_none_or(Value::is_null);
-            if !own.is_empty() && !same("clusterIP") && (unsaid || same("clusterIPs")) {
-                service["spec"]["clusterIPs"] = json!([own]);
-            }
+            follow_first(service, old);
             for field in KEPT {
                 let unset = service["spec"].get(field).is_none_or(|value| value == "" || value.is_null());
                 if unset {
@@ -87,11 +82,28 @@ fn keep_address(service: &mut Value, old: &Value) {
         }
         // It gets an address from now on.
         (true, false) => prepare_create(service),
-        (_, true) => {
-            for field in GIVEN {
-                object::set_field(&mut service["spec"], field, None);
-            }
+        // What it had goes, unless the change speaks of it.
+        (false, true) => {
+            follow_first(service, old);
+            let is_same = |field: &&str| service["spec"].get(field) == old["spec"].get(field);
+            let kept = ADDRESS.iter().all(is_same);
+            let gone: Vec<&str> = GIVEN
+                .into_iter()
+                .filter(|field| if ADDRESS.contains(field) { kept } else { is_same(field) })
+                .collect();
+            gone.into_iter().for_each(|field| object::set_field(&mut service["spec"], field, None));
         }
+        (true, true) => follow_first(service, old),
+    }
+}
+
+/// Whoever changes the older of the two fields alone means both.
+fn follow_first(service: &mut Value, old: &Value) {
+    let same = |field: &str| service["spec"].get(field) == old["spec"].get(field);
+    let own = text(service, "clusterIP").to_owned();
+    let unsaid = service["spec"].get("clusterIPs").is_none_or(Value::is_null);
+    if !own.is_empty() && !same("clusterIP") && (unsaid || same("clusterIPs")) {
+        service["spec"]["clusterIPs"] = json!([own]);
     }
 }
 
@@ -181,7 +193,8 @@ mod tests {
         let mut update = json!({"spec": {"type": "NodePort"}});
         prepare_update(&mut update, &service);
         assert_eq!(addresses(&update), addresses(&service));
-        let mut external = json!({"spec": {"type": "ExternalName", "clusterIP": "10.0.0.7"}});
+        let mut external =
+            json!({"spec": {"type": "ExternalName", "clusterIP": "10.0.0.7", "clusterIPs": ["10.0.0.7"]}});
         prepare_update(&mut external, &service);
         assert_eq!(external, json!({"spec": {"type": "ExternalName"}}));
     }

@@ -17,13 +17,15 @@ use serde_json::Value;
 use crate::kinds::field::Field;
 use crate::kinds::shared::label_selector;
 use crate::kinds::shared::network;
-use crate::kinds::{Habit, Naming, Strategy};
+use crate::kinds::{Habit, Naming, Reading, Strategy};
+use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Service",
     habits: &[Habit::CreatedByUpdate, Habit::AnswersDeleted],
     name: Some(Naming::Rule(NameRule::Label)),
     default: Some(defaults::fill),
+    reading: Some(Reading { differs: has_needless_policy, read: drop_needless_policy }),
     prepare_create: Some(allotment::prepare_create),
     prepare_update: Some(allotment::prepare_update),
     validate: Some(validate),
@@ -37,6 +39,18 @@ const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort
 const LONGEST_AFFINITY: i64 = 86_400;
 const MODE: &str = "service.kubernetes.io/topology-mode";
 const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+
+/// Whether a name outside has a policy for traffic inside, which is stored and means nothing.
+fn has_needless_policy(service: &Value) -> bool {
+    service.pointer("/spec/type").is_some_and(|kind| kind == "ExternalName")
+        && service.pointer("/spec/internalTrafficPolicy").is_some_and(|policy| !policy.is_null())
+}
+
+fn drop_needless_policy(service: &mut Value) {
+    if has_needless_policy(service) {
+        object::set_field(&mut service["spec"], "internalTrafficPolicy", None);
+    }
+}
 
 fn validate(object: &Value, errors: &mut FieldErrors) {
     let service = Field::root(object);
@@ -108,7 +122,9 @@ fn of_type(spec: &Field<'_>, errors: &mut FieldErrors) {
         "ExternalName" => {
             for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
                 let field = spec.get(field);
-                if !field.is_empty() {
+                // A policy that is empty is one all the same.
+                let is_given = field.is_set() && (field.value().is_string() || !field.is_empty());
+                if is_given {
                     errors.add(|| field.forbidden("may not be set for ExternalName services"));
                 }
             }

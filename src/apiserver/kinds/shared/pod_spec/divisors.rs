@@ -7,13 +7,9 @@ use serde_json::{Value, json};
 
 use crate::object;
 
-/// Where kinds hold specifications of pods.
-const SPECS: [&str; 4] =
-    ["/spec", "/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/template/spec"];
-
 /// Writes the divisors that are not there, wherever the object holds a specification of pods.
 pub(crate) fn write_divisors(object: &mut Value) {
-    for place in SPECS {
+    for place in super::SPECS {
         let Some(spec) = object.pointer_mut(place) else { continue };
         for list in super::LISTS {
             for container in each(spec, list) {

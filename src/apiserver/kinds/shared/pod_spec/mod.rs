@@ -23,6 +23,7 @@ pub(crate) mod security;
 mod source_kinds;
 mod sources;
 mod spread;
+mod switched_off;
 mod systems;
 mod tolerated;
 mod volumes;
@@ -39,9 +40,14 @@ pub(crate) use container::image_is_trimmed;
 pub(crate) use divisors::write_divisors;
 pub(crate) use options::Options;
 pub(crate) use scheduling::tolerations;
+pub(crate) use switched_off::drop_switched_off;
 
 use super::label_selector;
 use crate::kinds::field::Field;
+
+/// Where kinds hold specifications of pods.
+const SPECS: [&str; 4] =
+    ["/spec", "/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/template/spec"];
 
 /// The lists of containers, in the order in which they are looked at.
 const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
@@ -76,7 +82,7 @@ pub(crate) fn validate(spec: &Field<'_>, options: &Options<'_>, errors: &mut Fie
     };
     claims::validate(&spec.get("resourceClaims"), options, errors);
     containers::validate(spec, &pod, errors);
-    resources::of_pod(spec, errors);
+    resources::of_pod(spec, &pod, errors);
     ports::on_host_network(spec, options, errors);
     policies(spec, errors);
     label_selector::label_pairs(&spec.get("nodeSelector"), errors);

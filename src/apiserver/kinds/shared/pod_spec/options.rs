@@ -27,6 +27,8 @@ pub(crate) struct Options<'o> {
     pub(super) own_users_in_host_network: bool,
     /// Raw devices of a pod with users of its own.
     pub(super) devices_of_own_users: bool,
+    /// Volumes that get the labels of SELinux as they are mounted.
+    pub(super) any_relabelling: bool,
     /// Init containers that start anew when they are resized.
     pub(super) restarted_init_containers: bool,
 }

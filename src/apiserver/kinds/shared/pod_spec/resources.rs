@@ -114,7 +114,7 @@ fn huge_pages(name: &str, amount: &Field<'_>, errors: &mut FieldErrors) {
 }
 
 /// What is wrong with the resources of a pod as a whole.
-pub(super) fn of_pod(spec: &Field<'_>, errors: &mut FieldErrors) {
+pub(super) fn of_pod(spec: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
     let resources = spec.get("resources");
     if !resources.is_set() {
         return;
@@ -130,6 +130,7 @@ pub(super) fn of_pod(spec: &Field<'_>, errors: &mut FieldErrors) {
     if uses_only_huge_pages(&resources) {
         errors.add(|| resources.forbidden("HugePages require cpu or memory"));
     }
+    claims::references(&claims, &pod.claims, errors);
     consistency(spec, &resources, errors);
 }
 

@@ -182,6 +182,7 @@ pub(crate) fn tolerations(list: &Field<'_>, errors: &mut FieldErrors) {
             "Exists" if !value.text().is_empty() => errors
                 .add(|| operator.invalid_as(value.text(), "value must be empty when `operator` is 'Exists'")),
             "Exists" => {}
+            "Lt" | "Gt" => errors.add(|| operator.not_supported(&["Equal", "Exists", "Lt", "Gt"])),
             _ => errors.add(|| operator.not_supported(&["Equal", "Exists"])),
         }
         effect.one_of(&["NoSchedule", "PreferNoSchedule", "NoExecute"], errors);

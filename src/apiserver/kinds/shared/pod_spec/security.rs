@@ -28,7 +28,9 @@ pub(super) fn of_pod(spec: &Field<'_>, options: &Options<'_>, errors: &mut Field
     windows::options(&context.get("windowsOptions"), errors);
     app_armor_profile(&context.get("appArmorProfile"), errors);
     known_if_set(&context.get("supplementalGroupsPolicy"), &["Merge", "Strict"], errors);
-    known_if_set(&context.get("seLinuxChangePolicy"), &["MountOption", "Recursive"], errors);
+    let changes: &[&str] =
+        if options.any_relabelling { &["MountOption", "Recursive"] } else { &["Recursive"] };
+    known_if_set(&context.get("seLinuxChangePolicy"), changes, errors);
 }
 
 fn user(id: &Field<'_>, errors: &mut FieldErrors) {

@@ -58,6 +58,7 @@ fn tolerated<'o>(old: &Value) -> Options<'o> {
         any_token_path: projected::has_odd_token_path(&spec),
         host_sysctls: shares("hostNetwork", security::is_of_network)
             || shares("hostIPC", security::is_of_ipc),
+        any_relabelling: spec.get("securityContext").get("seLinuxChangePolicy").is_set(),
         own_users_in_host_network: has_own_users(&spec) && spec.get("hostNetwork").flag(),
         devices_of_own_users: has_own_users(&spec)
             && all_containers(&spec).any(|container| !container.get("volumeDevices").is_empty()),
