@@ -200,6 +200,12 @@ impl CrdVersion {
         self.defaulted(object, &Pace::default());
     }
 
+    /// Fills in defaults and keeps all other nulls: what was read already, and then changed by the server, may have them no more
+    /// than its schema allows.
+    pub fn fill(&self, object: &mut Value) {
+        schema::default(object, &self.schema, &Pace::default());
+    }
+
     /// Takes the memory that [`default`](Self::default) would add to the object from the budget.
     ///
     /// # Errors
@@ -213,6 +219,14 @@ impl CrdVersion {
     /// The object's own metadata is left to [`Self::coerce_metadata`]. Second step of reading an object.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         self.pruned(object, &Pace::default())
+    }
+
+    /// The same for an object that was made of read ones: its nulls are kept.
+    pub fn prune_made(&self, object: &mut Value) -> Vec<String> {
+        if self.preserve_unknown_fields {
+            return Vec::new();
+        }
+        schema::prune(object, &self.schema, &Pace::default())
     }
 
     /// Reads the metadata of the object and of the resources embedded in it; unknown fields are removed and named.
