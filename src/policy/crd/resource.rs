@@ -68,6 +68,12 @@ const RULES_NOT_CHECKED: &str = "some validation rules were not checked because 
 /// assert_eq!((&read, &read["spec"]), (&object, &json!({"lives": 9})));
 /// assert_eq!(version.stored(&written), object);
 ///
+/// // Of what the server made of read objects nulls are kept.
+/// let mut made = json!({"apiVersion": "example.com/v1", "kind": "Cat", "spec": {"lives": null, "tail": 1}});
+/// version.fill(&mut made);
+/// assert_eq!(version.prune_made(&mut made), ["spec.tail"]);
+/// assert_eq!(made["spec"], json!({"lives": 9}));
+///
 /// object["spec"]["lives"] = 0.into();
 /// let found = version.validate(&object, None, &ValidateOptions::default());
 /// assert_eq!(found.errors[0].to_string(), "spec: Invalid value: is dead");

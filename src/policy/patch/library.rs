@@ -26,6 +26,15 @@ pub(crate) struct Operation {
 ///
 /// # Errors
 /// The first that it does not understand.
+///
+/// ```
+/// use admit_policy::patch::understood;
+/// use serde_json::json;
+///
+/// assert_eq!(understood(vec![json!({"op": "add", "path": "/a"})])?.len(), 1);
+/// assert!(understood(vec![json!({"op": "leap", "path": "/a"})]).is_err());
+/// # Ok::<(), admit_policy::patch::OperationError>(())
+/// ```
 pub fn understood(operations: Vec<Value>) -> Result<Vec<PatchOperation>, OperationError> {
     operations.into_iter().map(|operation| Operation::read(operation)?.decoded()).collect()
 }
