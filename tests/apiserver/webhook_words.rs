@@ -14,6 +14,8 @@ use crate::webhook::{CONFIGURATIONS, MAPS, Script, asking, configuration, hooked
 async fn what_is_no_answer_is_told_as_kube_apiserver_tells_it() {
     const JSON: &str = "application/json";
     const TEXT: &str = "text/plain; charset=utf-8";
+    const NO_OBJECT: &str = "couldn't get version/kind; json parse error: json: cannot unmarshal ";
+    const TYPE: &str = r#" into Go value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
     let script = Script::default();
     let server = asking(&script, "/raw", &json!({})).await;
     let status = json!({"kind": "Status", "apiVersion": "v1", "message": "busy", "code": 503}).to_string();
@@ -42,6 +44,8 @@ async fn what_is_no_answer_is_told_as_kube_apiserver_tells_it() {
             &typed("admission.k8s.io/v1", "Other"),
             "no kind \"Other\" is registered for version \"admission.k8s.io/v1\" in scheme \"pkg/runtime/scheme.go:111\"",
         ),
+        (200, JSON, "some text", &format!("{NO_OBJECT}string{TYPE}")),
+        (200, JSON, "[]", &format!("{NO_OBJECT}array{TYPE}")),
         (
             200,
             JSON,
@@ -153,4 +157,96 @@ async fn an_answer_in_another_version_than_the_question_is_none() {
             format!("Internal error occurred: failed calling webhook \"validate.hook.example\": {why}");
         assert_eq!((refused.status, refused.message()), (500, told.as_str()));
     }
+}
+
+/// Where the webhook may fail, only a patch that is none, or of no type that is known, is passed over.
+#[tokio::test]
+async fn a_patch_that_cannot_be_applied_is_told_in_the_words_of_the_server_s_library() {
+    let script = Script::default();
+    let (server, client) = hooked(&script, "/validate").await;
+    let mutations = CONFIGURATIONS.replace("validating", "mutating");
+    let called = "failed calling webhook \"validate.hook.example\": ";
+    let operation = |op: &str, path: &str| json!([{"op": op, "path": path, "value": 1}]).to_string();
+    let cases = [
+        (
+            "[{",
+            "JSONPatch",
+            format!("{called}received undecodable patch in webhook response: unexpected end of JSON input"),
+            true,
+        ),
+        (
+            "{}",
+            "JSONPatch",
+            format!(
+                "{called}received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch"
+            ),
+            true,
+        ),
+        (&operation("add", "/x"), "Other", format!("{called}unsupported patch type \"Other\""), true),
+        (&operation("leap", "/x"), "JSONPatch", "Unexpected kind: leap".to_owned(), false),
+        (
+            &operation("test", "/kind"),
+            "JSONPatch",
+            "testing value /kind failed: test failed".to_owned(),
+            false,
+        ),
+        (
+            &operation("remove", "/data/none"),
+            "JSONPatch",
+            "error in remove for path: '/data/none': Unable to remove nonexistent key: none: missing value"
+                .to_owned(),
+            false,
+        ),
+        (
+            &operation("replace", "/data/none"),
+            "JSONPatch",
+            "json: cannot unmarshal number into Go struct field ConfigMap.data of type string".to_owned(),
+            false,
+        ),
+    ];
+    for policy in ["Fail", "Ignore"] {
+        let mut mutating = configuration(&client, &json!({"failurePolicy": policy}));
+        mutating["kind"] = json!("MutatingWebhookConfiguration");
+        assert_eq!(post(&server, &mutations, &mutating).await.status, 201);
+        for (patch, patch_type, why, may_fail) in &cases {
+            let patch = STANDARD.encode(patch);
+            script.answers(json!({"allowed": true, "patchType": patch_type, "patch": patch}));
+            let answer = post(&server, &format!("{MAPS}?dryRun=All"), &map("one")).await;
+            if *may_fail && policy == "Ignore" {
+                assert_eq!(answer.status, 201, "{why}: {answer:?}");
+                continue;
+            }
+            let told = format!("Internal error occurred: {why}");
+            assert_eq!((answer.status, answer.message()), (500, told.as_str()));
+        }
+        assert_eq!(delete(&server, &format!("{mutations}/hook"), None).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn what_a_webhook_makes_of_the_metadata_is_checked_as_what_a_client_sends() {
+    let script = Script::default();
+    let (server, client) = hooked(&script, "/validate").await;
+    let mutations = CONFIGURATIONS.replace("validating", "mutating");
+    let mut mutating = configuration(&client, &json!({}));
+    mutating["kind"] = json!("MutatingWebhookConfiguration");
+    assert_eq!(post(&server, &mutations, &mutating).await.status, 201);
+    let set = |path: &str, value: serde_json::Value| {
+        let patch = json!([{"op": "add", "path": path, "value": value}]).to_string();
+        script.answers(json!({"allowed": true, "patchType": "JSONPatch", "patch": STANDARD.encode(patch)}));
+    };
+    set("/metadata/namespace", json!("other"));
+    let refused = post(&server, MAPS, &map("one")).await;
+    let told = "the namespace of the provided object does not match the namespace sent on the request";
+    assert_eq!((refused.status, refused.message()), (400, told));
+    set("/metadata/managedFields", json!([]));
+    let made = post(&server, MAPS, &map("one")).await;
+    assert_eq!((made.status, made.body["metadata"].get("managedFields")), (201, None), "{made:?}");
+    set("/metadata/managedFields", json!([{}]));
+    let made = post(&server, MAPS, &map("two")).await;
+    assert_eq!(made.body["metadata"]["managedFields"][0]["operation"], "Update", "{made:?}");
+    assert!(
+        made.warnings[0].ends_with("please fix your requests: operation must be `Apply` or `Update`\""),
+        "{made:?}"
+    );
 }

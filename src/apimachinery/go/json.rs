@@ -20,6 +20,16 @@ pub fn bytes(text: &str) -> Result<Vec<u8>, CorruptInput> {
 #[error("illegal base64 data at input byte {0}")]
 pub struct CorruptInput(pub usize);
 
+/// What is said of a value that is no object, and so has no kind.
+#[must_use]
+pub fn without_kind(value: &Value) -> String {
+    format!(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \
+         \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+        kind(value)
+    )
+}
+
 /// `%v` of a decoded JSON number.
 #[must_use]
 pub fn number(value: &Number) -> String {

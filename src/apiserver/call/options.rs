@@ -1,5 +1,6 @@
 //! Query parameters, decoded and validated as `meta/v1` option objects, with Kubernetes' error messages.
 
+use admit_apimachinery::go;
 use serde_json::{Value, json};
 
 use crate::status::{Cause, Refusal};
@@ -249,6 +250,9 @@ impl DeleteOptions {
             Some(body) => body,
             None => Self::from_query(query)?,
         };
+        if !raw.is_object() && !raw.is_null() {
+            return Err(Refusal::bad_request(go::json::without_kind(&raw)));
+        }
         let kind = raw.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
         let api_version = raw.get("apiVersion").and_then(Value::as_str).unwrap_or("meta.k8s.io/v1");
         if kind != "DeleteOptions" {
@@ -293,6 +297,11 @@ impl DeleteOptions {
         let dry_run = query.all("dryRun");
         if !dry_run.is_empty() {
             options["dryRun"] = json!(dry_run);
+        }
+        for name in ["uid", "resourceVersion"] {
+            if let Some(text) = query.get(name).filter(|text| !text.is_empty()) {
+                options["preconditions"][name] = text.into();
+            }
         }
         Ok(options)
     }

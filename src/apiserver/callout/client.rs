@@ -30,6 +30,8 @@ pub(crate) async fn post(objects: &dyn Objects, callee: &Callee, body: Bytes) ->
     let url = callee.url();
     let answer = match exchanged(objects, callee, &url, body).await {
         Ok(answer) => answer,
+        // The head of an answer had come.
+        Err(why @ NotSent::Answer(_)) => return Err(CalloutError::BrokenOff(Box::new(why))),
         Err(why) => return Err(CalloutError::NotSent { url, why: Box::new(why) }),
     };
     let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());

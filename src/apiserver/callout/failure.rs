@@ -23,6 +23,8 @@ const SHOWN: usize = 2048;
 pub(crate) enum CalloutError {
     #[error("Post \"{url}\": {why}")]
     NotSent { url: String, why: Box<NotSent> },
+    #[error("{0}")]
+    BrokenOff(Box<NotSent>),
     #[error("Post \"{url}\": context deadline exceeded")]
     TimedOut { url: String },
     /// Its status is no success, or it is empty: why, in the words of client-go.
@@ -36,7 +38,7 @@ impl CalloutError {
         match self {
             Self::TimedOut { .. } => false,
             Self::Unsuccessful { status, .. } => matches!(status, 429 | 500 | 504),
-            Self::NotSent { why, .. } => {
+            Self::NotSent { why, .. } | Self::BrokenOff(why) => {
                 let mut error: Option<&dyn std::error::Error> = Some(&**why);
                 while let Some(known) = error {
                     let io = known.downcast_ref::<io::Error>();
@@ -72,8 +74,18 @@ pub(crate) enum NotSent {
     Request(#[from] http::Error),
     #[error("{0}")]
     Http(#[from] hyper::Error),
-    #[error("the answer cannot be read: {0}")]
+    #[error("{}", broken_off(.0.as_ref()))]
     Answer(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Why only a part of the answer came.
+fn broken_off(error: &(dyn std::error::Error + Send + Sync + 'static)) -> String {
+    // The client says that the connection ended, and Go that the text did.
+    let ended = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message)
+        || error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_body_write_aborted)
+        || error.to_string() == "error reading a body from connection";
+    let why = if ended { "unexpected EOF".to_owned() } else { error.to_string() };
+    format!("unexpected error when reading response body. Please retry. Original error: {why}")
 }
 
 /// Why no connection to `at` was made.
@@ -96,6 +108,9 @@ fn unsecured(host: &str, error: &io::Error) -> String {
     let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let why = match cause {
         Some(rustls::Error::InvalidCertificate(why)) => unverified(host, why),
+        Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
+            return "tls: first record does not look like a TLS handshake".to_owned();
+        }
         _ => None,
     };
     why.map_or_else(

@@ -101,7 +101,7 @@ pub(crate) fn receive(
     let value = match value {
         Value::Null => Value::Object(Map::new()),
         Value::Object(_) => value,
-        other => return Err(unrecognized(&not_an_object(&other))),
+        other => return Err(unrecognized(&go::json::without_kind(&other))),
     };
     let api_version = text(&value, "apiVersion");
     let api_version =
@@ -119,7 +119,7 @@ pub(crate) fn receive(
         return Err(wrong_kind(info, (&kind, &api_version), &unhandled));
     }
     let custom_type = custom.filter(|_| is_expected);
-    let received = canonical(info, custom_type, value, Some(body));
+    let received = canonical(info, custom_type, value, Some(body), Nulls::Dropped);
     let mut received = received.map_err(|why| why.refusal(unhandled))?;
     if custom.is_some() {
         if api_version != info.api_version() {
@@ -144,7 +144,26 @@ pub(crate) fn recheck(
     custom: Option<&CustomVersion>,
     value: Value,
 ) -> Result<Received, Unread> {
-    canonical(info, custom, value, None)
+    canonical(info, custom, value, None, Nulls::Dropped)
+}
+
+/// The same of an object that a configuration was merged into: nulls that its schema does not allow are not overlooked.
+///
+/// # Errors
+/// What the value cannot be decoded for.
+pub(crate) fn recheck_merged(
+    info: &ResourceInfo,
+    custom: Option<&CustomVersion>,
+    value: Value,
+) -> Result<Received, Unread> {
+    canonical(info, custom, value, None, Nulls::Kept)
+}
+
+/// What becomes of nulls that the schema of a custom resource neither allows nor has a default for.
+#[derive(Clone, Copy)]
+enum Nulls {
+    Dropped,
+    Kept,
 }
 
 /// The same of a built-in kind that is sent to a subresource; none that is known is taken as it is.
@@ -166,6 +185,7 @@ fn canonical(
     custom: Option<&CustomVersion>,
     mut value: Value,
     body: Option<&Body>,
+    nulls: Nulls,
 ) -> Result<Received, Unread> {
     object::set_field(&mut value, "kind", Some(info.kind.as_str().into()));
     object::set_field(&mut value, "apiVersion", Some(info.api_version().into()));
@@ -179,7 +199,7 @@ fn canonical(
                 None => Ok(received),
             }
         }
-        _ => custom_object(custom, value, budget(body)),
+        _ => custom_object(custom, value, budget(body), nulls),
     }
 }
 
@@ -222,6 +242,7 @@ fn custom_object(
     custom: Option<&CustomVersion>,
     mut value: Value,
     mut budget: Budget,
+    nulls: Nulls,
 ) -> Result<Received, Unread> {
     let mut unknown = Vec::new();
     if let Some(id) = *OBJECT_META
@@ -238,7 +259,10 @@ fn custom_object(
         object::set_field(&mut value, "metadata", Some(decoded.value));
     }
     if let Some(custom) = custom {
-        unknown.extend(custom.prune(&mut value));
+        unknown.extend(match nulls {
+            Nulls::Dropped => custom.prune(&mut value),
+            Nulls::Kept => custom.prune_merged(&mut value),
+        });
         unknown.extend(custom.read_metadata(&mut value).map_err(|error| Unread::Mistake(error.to_string()))?);
         custom.take_defaults(&value, &mut budget).map_err(too_heavy)?;
     }
@@ -346,15 +370,6 @@ pub(crate) fn unnamed(value: &Value) -> Option<String> {
             "{PARSE_ERROR}json: cannot unmarshal {found} into Go struct field .{field} of type string"
         ))
     })
-}
-
-/// What Go says when the kind cannot even be looked for.
-fn not_an_object(value: &Value) -> String {
-    let found = go::json::kind(value);
-    format!(
-        "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ \
-         APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
-    )
 }
 
 /// The beginning of a body: as text where it looks like JSON, in hexadecimal otherwise.

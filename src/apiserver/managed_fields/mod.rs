@@ -176,17 +176,16 @@ impl Writer<'_> {
         let again =
             (self.manager == last_applied::MANAGER && !force).then(|| (set.clone(), managers.clone()));
         let merged = updater.apply(before, (config, set), managers, applier, force);
-        let merged = match (merged, again) {
-            (Err(conflicts), Some((set, managers))) => {
+        match (merged, again) {
+            (Err(ApplyError::Conflicts(conflicts)), Some((set, managers))) => {
                 let allowed = last_applied::owned(updater.typing, before, self.api_version);
                 match conflicts.beyond(&allowed) {
-                    Some(conflicts) => Err(conflicts),
+                    Some(conflicts) => Err(ApplyError::Conflicts(conflicts)),
                     None => updater.apply(before, (config, set), managers, applier, true),
                 }
             }
             (merged, _) => merged,
-        };
-        merged.map_err(ApplyError::Conflicts)
+        }
     }
 
     /// Whether a manager's version is one that the object cannot even be asked for in.
@@ -220,7 +219,7 @@ impl Writer<'_> {
         if !fits(before) || !fits(new) {
             return None;
         }
-        let (mut managers, taken) = updater.update(before, new, managers);
+        let (mut managers, taken) = updater.update(before, new, managers).ok()?;
         let taken = upkeep::without_common(taken.recursive_difference(self.ignored));
         if !taken.is_empty() {
             let me = Manager::new(name, Operation::Update, self.api_version, self.subresource);

@@ -2,15 +2,17 @@
 //! annotations.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use serde_json::Value;
 
+use super::ApplyError;
 use super::conflict::Conflicts;
 use super::managers::{Manager, Managers, Owned};
 use super::path::FieldSet;
-use super::typed::{Comparison, Typing, same};
+use super::typed::{Comparison, Duplicates, Problems, Typing, same};
 
 /// The versions in which an object can be seen; managers own fields in the version that they wrote in.
 pub trait Versions: Debug {
@@ -55,14 +57,41 @@ pub(super) struct Merged {
     pub(super) managers: Managers,
 }
 
+/// Why the fields of an object cannot be followed into the version in which one of its managers wrote.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Untracked {
+    #[error("request to convert CR to an invalid group/version: {0}")]
+    NoVersion(String),
+    #[error("{0}")]
+    Unfit(Problems),
+    #[error("failed to convert new object: {0}")]
+    NewUnfit(Problems),
+    #[error("failed to prune fields: failed to convert merged object to last applied version: {0}")]
+    MergedUnfit(Problems),
+}
+
+impl From<Untracked> for ApplyError {
+    fn from(why: Untracked) -> Self {
+        Self::Untyped(why.to_string())
+    }
+}
+
 impl Updater<'_> {
     /// Removes the fields that `new` changes from the sets of their managers. Returns the managers that are left, and the fields
     /// that were removed.
-    pub(super) fn update(&self, live: &Value, new: &Value, managers: Managers) -> (Managers, FieldSet) {
-        let managers = self.reconciled(managers);
-        let mut losses = self.losses(live, new, &managers, None);
+    ///
+    /// # Errors
+    /// An object does not fit the schema of a manager's version.
+    pub(super) fn update(
+        &self,
+        live: &Value,
+        new: &Value,
+        managers: Managers,
+    ) -> Result<(Managers, FieldSet), Untracked> {
+        let managers = self.reconciled(live, managers)?;
+        let mut losses = self.losses(live, new, &managers, None)?;
         let managers = losses.taken_from(managers);
-        (managers, losses.changes.remove(self.api_version).unwrap_or_default().changed)
+        Ok((managers, losses.changes.remove(self.api_version).unwrap_or_default().changed))
     }
 
     /// The fields that a manager owns by applying `config`.
@@ -73,7 +102,7 @@ impl Updater<'_> {
     /// Server-side apply: merges `config` into `live` for `applier`, who owns `set` by it.
     ///
     /// # Errors
-    /// The conflicts with other managers, unless `force` is set.
+    /// The conflicts with other managers, unless `force` is set, and objects that do not fit the schema of a manager's version.
     pub(super) fn apply(
         &self,
         live: &Value,
@@ -81,8 +110,8 @@ impl Updater<'_> {
         managers: Managers,
         applier: &Manager,
         force: bool,
-    ) -> Result<Merged, Conflicts> {
-        let mut managers = self.reconciled(managers);
+    ) -> Result<Merged, ApplyError> {
+        let mut managers = self.reconciled(live, managers)?;
         let merged = self.typing.merge(live, config);
         let last = managers.remove(applier);
         let time = last.as_ref().and_then(|last| last.time.clone());
@@ -90,14 +119,14 @@ impl Updater<'_> {
         let dropping = last.filter(|last| !keeps_all(last));
         managers.insert(applier.clone(), Owned { set, api_version: self.api_version.to_owned(), time });
         let new = match dropping {
-            Some(last) => self.pruned(merged, &managers, last),
+            Some(last) => self.pruned(merged, &managers, last)?,
             None => merged,
         };
-        let mut losses = self.losses(live, &new, &managers, Some(applier));
+        let mut losses = self.losses(live, &new, &managers, Some(applier))?;
         if !force && losses.are_disputed() {
             let disputed = std::mem::take(&mut losses.disputed);
             if let Some(conflicts) = Conflicts::of(disputed.into_iter()) {
-                return Err(conflicts);
+                return Err(ApplyError::Conflicts(conflicts));
             }
         }
         let managers = losses.taken_from(managers);
@@ -106,39 +135,64 @@ impl Updater<'_> {
         Ok(Merged { object: changed.then_some(new), managers })
     }
 
-    /// The managers of versions that are served, with sets that fit today's schema.
-    fn reconciled(&self, managers: Managers) -> Managers {
-        managers
-            .into_iter()
-            .filter_map(|(manager, owned)| {
-                let typing = self.versions.typing(&owned.api_version)?;
-                let set = typing.reconciled(owned.set);
-                Some((manager, Owned { set, ..owned }))
-            })
-            .collect()
+    /// The managers of versions that are there, with sets that fit today's schema.
+    fn reconciled(&self, live: &Value, managers: Managers) -> Result<Managers, Untracked> {
+        // Looked at once for each version, however many managers there are.
+        let mut fitting = BTreeSet::from([self.api_version.to_owned()]);
+        let mut reconciled = Managers::new();
+        for (manager, owned) in managers {
+            let version = &owned.api_version;
+            let Some(typing) = self.versions.typing(version) else {
+                if self.versions.forgets(version) {
+                    continue;
+                }
+                return Err(Untracked::NoVersion(version.clone()));
+            };
+            if !fitting.contains(version) {
+                unfit(typing, &self.versions.convert(live, version))
+                    .map_or(Ok(()), Err)
+                    .map_err(Untracked::Unfit)?;
+                fitting.insert(version.clone());
+            }
+            let set = typing.reconciled(owned.set);
+            reconciled.insert(manager, Owned { set, ..owned });
+        }
+        Ok(reconciled)
     }
 
     /// The fields that each manager except `except` loses by the change.
-    fn losses(&self, live: &Value, new: &Value, managers: &Managers, except: Option<&Manager>) -> Losses {
+    fn losses(
+        &self,
+        live: &Value,
+        new: &Value,
+        managers: &Managers,
+        except: Option<&Manager>,
+    ) -> Result<Losses, Untracked> {
         let own = self.change(self.api_version, self.typing.compare(live, new));
         // Compared once for each version, however many managers there are.
         let mut changes = BTreeMap::from([(self.api_version.to_owned(), own)]);
         let mut disputed = BTreeMap::new();
         for (manager, owned) in managers.iter().filter(|(manager, _)| Some(*manager) != except) {
-            let change = changes.entry(owned.api_version.clone()).or_insert_with(|| {
-                let version = &owned.api_version;
-                self.change(version, self.compare_in(version, live, new))
-            });
+            let version = &owned.api_version;
+            let change = match changes.entry(version.clone()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    unknown.insert(self.change(version, self.compare_in(version, live, new)?))
+                }
+            };
             disputed.insert(manager.clone(), owned.set.intersection(&change.changed));
         }
-        Losses { changes, disputed }
+        Ok(Losses { changes, disputed })
     }
 
-    fn compare_in(&self, api_version: &str, live: &Value, new: &Value) -> Comparison {
-        let Some(typing) = self.versions.typing(api_version) else { return Comparison::default() };
+    fn compare_in(&self, api_version: &str, live: &Value, new: &Value) -> Result<Comparison, Untracked> {
+        let Some(typing) = self.versions.typing(api_version) else { return Ok(Comparison::default()) };
         let live = self.versions.convert(live, api_version);
         let new = self.versions.convert(new, api_version);
-        typing.compare(&live, &new)
+        match unfit(typing, &new) {
+            Some(problems) => Err(Untracked::NewUnfit(problems)),
+            None => Ok(typing.compare(&live, &new)),
+        }
     }
 
     fn change(&self, api_version: &str, comparison: Comparison) -> Change {
@@ -151,10 +205,13 @@ impl Updater<'_> {
     }
 
     /// `merged` without the fields that the applier owned by its last configuration and no manager owns now.
-    fn pruned(&self, merged: Value, managers: &Managers, last: Owned) -> Value {
-        let Some(typing) = self.versions.typing(&last.api_version) else { return merged };
+    fn pruned(&self, merged: Value, managers: &Managers, last: Owned) -> Result<Value, Untracked> {
+        let Some(typing) = self.versions.typing(&last.api_version) else { return Ok(merged) };
         let first = last.api_version.as_str();
         let merged = self.converted(merged, first);
+        if let Some(problems) = unfit(typing, &merged).filter(|_| first != self.api_version) {
+            return Err(Untracked::MergedUnfit(problems));
+        }
         let dropped = typing.with_passed_fields(last.set);
         let left = self.with_owned((&merged, first), Left::Without(Cow::Borrowed(&dropped)), managers);
         // Fields that had no owner before stay.
@@ -162,7 +219,7 @@ impl Updater<'_> {
         drop(left);
         let gone = typing.with_passed_fields(typing.owned(&merged)).intersection(&dropped).difference(&kept);
         drop((dropped, kept));
-        self.converted(typing.without(merged, &gone), self.api_version)
+        Ok(self.converted(typing.without(merged, &gone), self.api_version))
     }
 
     /// What is left of `merged`, which is in version `first`, with what managers own in it.
@@ -200,6 +257,11 @@ impl Updater<'_> {
         };
         other.unwrap_or(object)
     }
+}
+
+/// What is wrong with an object that was converted: unlike a stored one it may not even have duplicate items.
+fn unfit(typing: Typing<'_>, converted: &Value) -> Option<Problems> {
+    Some(typing.problems(converted, Duplicates::Refused)).filter(|problems| !problems.is_empty())
 }
 
 /// A merged object after pruning. As long as it is the merged object without some fields, only these are kept, and no copy.

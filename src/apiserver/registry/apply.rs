@@ -12,7 +12,7 @@ use super::written::belongs_to_path;
 use super::{Answer, Registry};
 use crate::builtin::{restorable, tables};
 use crate::call::{Call, FieldValidation, WriteOptions};
-use crate::codec::{self, Body, Format, Unread, recheck};
+use crate::codec::{self, Body, Format, Unread, recheck_merged};
 use crate::managed_fields::{ApplyError, kind_text};
 use crate::object;
 use crate::status::{Cause, Refusal};
@@ -124,7 +124,7 @@ impl Registry {
                 )
             })?;
         }
-        let received = recheck(&call.info, call.custom.as_deref(), merged)
+        let received = recheck_merged(&call.info, call.custom.as_deref(), merged)
             .map_err(|why| why.refusal(|why| inconvertible(&config.value, &why)))?;
         call.emptied.set(received.emptied);
         let mut object = received.object;

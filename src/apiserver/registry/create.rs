@@ -84,7 +84,7 @@ impl Registry {
         let given_name = object::name(&object).to_owned();
         let review = Review::create(call, &given_name, &object, options.dry_run, options.to_value());
         if let Some(changed) = self.mutate(&review).await? {
-            object = remade(call, changed)?;
+            object = remade(call, &object, changed)?;
         }
         fill_metadata(call, &mut object);
         if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) {

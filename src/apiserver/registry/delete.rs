@@ -174,7 +174,10 @@ fn preconditions(call: &Call, name: &str, live: &Value, options: &DeleteOptions)
 /// Marks the object as going away; answers the seconds that it still has.
 fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> i64 {
     let grace = kinds::grace_period(&call.info, object, options.grace_period_seconds);
-    finalizers(call, object, options.propagation);
+    // Of what ends by itself the first DELETE is no business of the garbage collector.
+    if object::is_terminating(object) || !has(&call.info, Habit::EndsByItself) {
+        finalizers(call, object, options.propagation);
+    }
     if object::is_terminating(object) {
         return shortened(object, grace);
     }

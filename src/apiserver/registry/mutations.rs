@@ -57,7 +57,7 @@ impl Registry {
         let served = self.served();
         let info = served.table.find_kind(&kind.group, &kind.version, &kind.kind);
         if let Some(custom) = info.filter(|info| !info.builtin).and_then(|info| served.custom_version(info)) {
-            custom.default(&mut object);
+            custom.fill(&mut object);
             return Ok(object);
         }
         settle(&served.table, kind, object, strict)

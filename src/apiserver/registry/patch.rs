@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use admit_apimachinery::bounded::{MAX_PATHS, push_step};
 use admit_apimachinery::go;
 use admit_policy::json::{self, JsonError};
-use admit_policy::patch::{Replacing, patched, text_len};
+use admit_policy::patch::{Replacing, patched, text_len, understood};
 use json_patch::PatchOperation;
 use serde_json::{Map, Value};
 
@@ -125,8 +125,7 @@ fn operations_of(operations: Vec<Value>) -> Result<Parsed, Refusal> {
         )));
     }
     // An operation that cannot be read is found out only when it is applied.
-    let read: Result<Vec<PatchOperation>, _> = operations.into_iter().map(serde_json::from_value).collect();
-    Ok(read.map_or(Parsed::Impossible, Parsed::Json))
+    Ok(understood(operations).map_or(Parsed::Impossible, Parsed::Json))
 }
 
 fn unknown_members((index, operation): (usize, &Value)) -> impl Iterator<Item = String> {

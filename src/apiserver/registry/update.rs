@@ -90,7 +90,7 @@ impl Registry {
             let new = self.owned(call, wanted, &old, options, change.ownership).await?;
             let review = Review::update(call, name, (&new, &*old), options.dry_run, options.to_value());
             let new = match self.mutate(&review).await? {
-                Some(changed) => remade(call, changed)?,
+                Some(changed) => remade(call, &new, changed)?,
                 None => new,
             };
             let (mut new, allotment) = self.checked(call, name, new, &old, options).await?;

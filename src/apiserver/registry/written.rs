@@ -1,30 +1,62 @@
 //! What is made of any object that is written: it belongs to the namespace of the path, and what admission changed is read
 //! as if a client had sent it.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::kinds;
 use crate::admission::Mutated;
 use crate::call::Call;
 use crate::codec::recheck;
+use crate::managed_fields::managers;
 use crate::object;
 use crate::resources::Scope;
 use crate::status::Refusal;
 use crate::validation::metadata;
 
-/// An object that plugins, policies or webhooks changed, in the form of one that a client sent.
-pub(super) fn remade(call: &Call, changed: Mutated) -> Result<Value, Refusal> {
-    let received = recheck(&call.info, call.custom.as_deref(), changed.object);
-    let received = received.map_err(|why| why.refusal(Refusal::internal))?;
-    if changed.is_rewritten {
-        call.emptied.set(received.emptied);
-    }
-    let mut object = received.object;
+/// An object that plugins, policies or webhooks made of the object `before`, in the form of one that a client sent.
+pub(super) fn remade(call: &Call, before: &Value, changed: Mutated) -> Result<Value, Refusal> {
+    let mut made = changed.object;
+    keep_readable_managers(call, before, &mut made);
+    let mut object = match &call.custom {
+        Some(custom) => {
+            object::set_field(&mut made, "kind", Some(call.info.kind.as_str().into()));
+            object::set_field(&mut made, "apiVersion", Some(call.info.api_version().into()));
+            custom.read_made(&mut made);
+            made
+        }
+        None => {
+            let received = recheck(&call.info, None, made);
+            let received = received.map_err(|why| why.refusal(Refusal::internal))?;
+            if changed.is_rewritten {
+                call.emptied.set(received.emptied);
+            }
+            received.object
+        }
+    };
     kinds::default(call, &mut object);
     if let Some(warning) = metadata::dedup_owners(&mut object) {
         call.warnings.add(warning);
     }
+    belongs_to_path(call, &mut object)?;
     Ok(object)
+}
+
+/// Entries of managers that cannot be read count for nothing, and those from before stay. An empty list is none.
+fn keep_readable_managers(call: &Call, before: &Value, made: &mut Value) {
+    let entries = |object: &Value| object.pointer("/metadata/managedFields").cloned();
+    match managers::decode(made) {
+        Err(why) => {
+            call.warnings.add(format!(
+                ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating \
+                 admission controller; please fix your requests: {why}"
+            ));
+            object::set_meta(made, "managedFields", entries(before));
+        }
+        Ok(_) if entries(made).is_some_and(|entries| entries == json!([])) => {
+            object::set_meta(made, "managedFields", None);
+        }
+        Ok(_) => {}
+    }
 }
 
 /// The namespace of the path is the object's; an object that names another does not belong there.

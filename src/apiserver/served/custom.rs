@@ -54,6 +54,11 @@ impl CustomVersion {
         self.rules.as_ref().map(|rules| rules.prune(object)).unwrap_or_default()
     }
 
+    /// The same for an object that a configuration was merged into: its nulls are kept.
+    pub(crate) fn prune_merged(&self, object: &mut Value) -> Vec<String> {
+        self.rules.as_ref().map(|rules| rules.prune_made(object)).unwrap_or_default()
+    }
+
     /// Reads the metadata of embedded resources; unknown fields are removed and named.
     ///
     /// # Errors
@@ -63,7 +68,17 @@ impl CustomVersion {
         rules.coerce_metadata(object, Malformed::Refuse)
     }
 
-    /// Takes the memory that [`default`](Self::default) would add to the object from the budget.
+    /// An object that was read and then changed on the server's side, as it would be stored: nobody refuses what its metadata
+    /// cannot hold, and nulls are left to validation.
+    pub(crate) fn read_made(&self, object: &mut Value) {
+        if let Some(rules) = &self.rules {
+            rules.prune_made(object);
+            // Nothing is refused where malformed fields are dropped.
+            let _ = rules.coerce_metadata(object, Malformed::Drop);
+        }
+    }
+
+    /// Takes the memory that [`fill`](Self::fill) would add to the object from the budget.
     ///
     /// # Errors
     /// When the budget is spent.
@@ -71,10 +86,10 @@ impl CustomVersion {
         self.rules.as_ref().map_or(Ok(()), |rules| rules.take_defaults(object, budget))
     }
 
-    /// Fills in defaults; nulls that the schema does not allow count as absent.
-    pub(crate) fn default(&self, object: &mut Value) {
+    /// Fills in defaults of an object that was read: other nulls are kept.
+    pub(crate) fn fill(&self, object: &mut Value) {
         if let Some(rules) = &self.rules {
-            rules.default(object);
+            rules.fill(object);
         }
     }
 

@@ -91,7 +91,12 @@ impl Refusal {
 
     #[must_use]
     pub(crate) fn forbidden(info: &ResourceInfo, name: &str, why: &str) -> Self {
-        let message = format!("{} {} is forbidden: {why}", info.group_resource(), go::quote(name));
+        let resource = info.group_resource();
+        let message = match name {
+            // Of many objects at once.
+            "" => format!("{resource} is forbidden: {why}"),
+            name => format!("{resource} {} is forbidden: {why}", go::quote(name)),
+        };
         Self::detailed(Reason::Forbidden, message, Self::about(info, name))
     }
 

@@ -193,7 +193,7 @@ pub(crate) fn validate_update(object: &Value, old: &Value) -> Causes {
     causes.extend(owner_references(object));
     if object::is_terminating(old) {
         let before: BTreeSet<&str> = object::finalizers(old).into_iter().collect();
-        let added: Vec<&str> =
+        let added: BTreeSet<&str> =
             object::finalizers(object).into_iter().filter(|finalizer| !before.contains(finalizer)).collect();
         if !added.is_empty() {
             let why = format!(

@@ -68,6 +68,12 @@ const RULES_NOT_CHECKED: &str = "some validation rules were not checked because 
 /// assert_eq!((&read, &read["spec"]), (&object, &json!({"lives": 9})));
 /// assert_eq!(version.stored(&written), object);
 ///
+/// // Of what the server made of read objects nulls are kept.
+/// let mut made = json!({"apiVersion": "example.com/v1", "kind": "Cat", "spec": {"lives": null, "tail": 1}});
+/// version.fill(&mut made);
+/// assert_eq!(version.prune_made(&mut made), ["spec.tail"]);
+/// assert_eq!(made["spec"], json!({"lives": 9}));
+///
 /// object["spec"]["lives"] = 0.into();
 /// let found = version.validate(&object, None, &ValidateOptions::default());
 /// assert_eq!(found.errors[0].to_string(), "spec: Invalid value: is dead");
@@ -200,6 +206,12 @@ impl CrdVersion {
         self.defaulted(object, &Pace::default());
     }
 
+    /// Fills in defaults and keeps all other nulls: what was read already, and then changed by the server, may have them no more
+    /// than its schema allows.
+    pub fn fill(&self, object: &mut Value) {
+        schema::default(object, &self.schema, &Pace::default());
+    }
+
     /// Takes the memory that [`default`](Self::default) would add to the object from the budget.
     ///
     /// # Errors
@@ -213,6 +225,14 @@ impl CrdVersion {
     /// The object's own metadata is left to [`Self::coerce_metadata`]. Second step of reading an object.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         self.pruned(object, &Pace::default())
+    }
+
+    /// The same for an object that was made of read ones: its nulls are kept.
+    pub fn prune_made(&self, object: &mut Value) -> Vec<String> {
+        if self.preserve_unknown_fields {
+            return Vec::new();
+        }
+        schema::prune(object, &self.schema, &Pace::default())
     }
 
     /// Reads the metadata of the object and of the resources embedded in it; unknown fields are removed and named.

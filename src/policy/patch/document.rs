@@ -46,6 +46,10 @@ impl Document {
             PatchOperation::Remove(remove) => self.remove(&remove.path).map(drop),
             PatchOperation::Replace(replace) => self.replace(replace, replacing),
             PatchOperation::Move(moved) => self.moved(&moved.from, &moved.path),
+            // The API server's library takes what an object has not for null.
+            PatchOperation::Copy(copy) if replacing == Replacing::OrAdding && self.is_absent(&copy.from) => {
+                self.add(&copy.path, Node::Closed(Value::Null), usize::MAX)
+            }
             PatchOperation::Copy(copy) => {
                 // A member that is not there reads as null where those that are not there may be replaced.
                 if replacing == Replacing::OrAdding
@@ -79,8 +83,11 @@ impl Document {
 
     /// Whether `path` names a member that an object has not.
     fn is_absent(&mut self, path: &Pointer) -> bool {
-        let Some((parent, _)) = path.split_back() else { return false };
-        matches!(self.container(parent, None), Some(Node::Object(..)))
+        let Some((parent, last)) = path.split_back() else { return false };
+        match self.container(parent, None) {
+            Some(Node::Object(_, members)) => !members.contains_key(last.decoded().as_ref()),
+            _ => false,
+        }
     }
 
     fn moved(&mut self, from: &Pointer, path: &Pointer) -> Result<(), PatchErrorKind> {

@@ -4,6 +4,7 @@
 
 mod difference;
 mod document;
+mod library;
 mod list;
 mod node;
 
@@ -14,6 +15,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use self::document::Document;
+pub use self::library::{KeyError, OperationError, Part, applied_values, understood};
+pub(crate) use self::library::{Operation, applied};
 use crate::deadline::checkpoint;
 
 /// What a `replace` operation makes of a member that is not there, and a `test` for null.

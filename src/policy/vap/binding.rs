@@ -108,8 +108,9 @@ impl Binding {
         let mut errors = FieldErrors::default();
         let read = Fields::of(document, "").and_then(|document| {
             let name = configuration::name(&document, &mut errors)?;
-            let Target { policy_name, param_ref, match_resources } =
-                target(&document.object("spec")?, &mut errors)?;
+            let spec = document.object("spec")?;
+            let Target { policy_name, param_ref, match_resources } = target(&spec, &mut errors)?;
+            mutated_operations(&spec, "matchResources", &mut errors)?;
             Ok(Self { name: name.into(), policy_name, param_ref, match_resources, actions: Vec::new() })
         });
         match read {
@@ -134,6 +135,25 @@ struct Target {
     policy_name: String,
     param_ref: Option<ParamRef>,
     match_resources: Option<MatchResources>,
+}
+
+/// Nothing is mutated that goes away: looks at the operations of the rules in `member`. Upstream leaves out of the path which
+/// rule it is.
+pub(super) fn mutated_operations(
+    spec: &Fields<'_>,
+    member: &str,
+    errors: &mut FieldErrors,
+) -> Result<(), DecodeError> {
+    const OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
+    let Some(resources) = spec.optional_object(member)? else { return Ok(()) };
+    let path = format!("{}.operations", resources.path_of("resourceRules"));
+    for rule in resources.objects("resourceRules")? {
+        let operations = rule.strings("operations")?;
+        for other in operations.iter().filter(|name| !OPERATIONS.contains(&name.as_str())) {
+            errors.push(FieldError::not_supported(&path, BadValue::marshalled(other), OPERATIONS));
+        }
+    }
+    Ok(())
 }
 
 /// Reads what a binding is about.

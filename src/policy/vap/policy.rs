@@ -7,6 +7,7 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_cel::{PatternSum, Type, is_identifier};
 use serde_json::Value;
 
+use super::binding::mutated_operations;
 use super::expression::{CompileError, Compiler, Expression, Role};
 use super::param_kind;
 use super::stored::Stored;
@@ -226,7 +227,7 @@ impl Reader {
         let param_kind = self.param_kind(&spec)?;
         let constraints = self.constraints(&spec)?;
         if is_mutating {
-            self.mutated_operations(&spec)?;
+            mutated_operations(&spec, "matchConstraints", &mut self.errors)?;
         }
         let conditions = self.conditions(&spec)?;
         if is_mutating {

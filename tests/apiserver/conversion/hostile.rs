@@ -84,7 +84,7 @@ const ANSWERS: [(Twist, &str); 18] = [
         |answer| with(answer, &format!("{FIRST}/metadata/labels"), json!({"a b": "c"})),
         "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
     ),
-    (|_| raw(200, &" ".repeat(17 << 20)), "failed: Post"),
+    (|_| raw(200, &" ".repeat(17 << 20)), "failed: unexpected"),
 ];
 
 #[tokio::test]
@@ -99,9 +99,10 @@ async fn an_answer_that_is_none_is_not_believed() {
             let message = refused.message().to_owned();
             assert_eq!(refused.status, 500, "{end}: {refused:?}");
             assert!(message.starts_with("conversion webhook for example.com/v1, Kind=Cat "), "{message}");
-            let huge = end == "failed: Post";
+            let huge = end == "failed: unexpected";
             assert!(
-                message.ends_with(end) || (huge && message.contains("the answer cannot be read")),
+                message.ends_with(end)
+                    || (huge && message.contains("unexpected error when reading response body")),
                 "{message} / {end}"
             );
         }

@@ -41,8 +41,8 @@ impl Place {
     }
 
     /// How. It is left out where the log does not hold what was sent.
-    pub(super) fn patch(self, hook: &Hook, patch: &json_patch::Patch) -> Annotation {
-        let mut operations = json!(patch);
+    pub(super) fn patch(self, hook: &Hook, operations: &[Value]) -> Annotation {
+        let mut operations = json!(operations);
         operations
             .as_array_mut()
             .into_iter()

@@ -1,10 +1,10 @@
 //! Parses a webhook's AdmissionReview response, and accepts it only if it answers the request that was sent.
 
-use admit_apimachinery::go;
+use admit_apimachinery::{go, yaml};
 use admit_policy::json;
 use serde_json::Value;
 
-use super::error::{CallError, InvalidAnswer, Unread};
+use super::error::{CallError, InvalidAnswer, NoPatch, Unread};
 
 /// What a webhook said.
 #[derive(Clone, Debug)]
@@ -16,8 +16,47 @@ pub(super) struct Verdict {
     /// What it adds to the audit log, by its own names.
     pub(super) audit_annotations: Vec<(String, String)>,
     /// Of a mutating webhook: how the object is to be changed.
-    pub(super) patch: Option<json_patch::Patch>,
+    pub(super) patch: Option<Change>,
 }
+
+/// A patch as it came.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    text: Vec<u8>,
+    patch_type: String,
+}
+
+impl Change {
+    /// Its operations, each a JSON value.
+    ///
+    /// # Errors
+    /// When it is no list of objects.
+    pub(super) fn operations(&self) -> Result<Vec<Value>, NoPatch> {
+        match json::parse(&self.text).map_err(NoPatch::Json)?.value {
+            Value::Null => Ok(Vec::new()),
+            Value::Array(operations) => {
+                let stray =
+                    operations.iter().find(|operation| !operation.is_object() && !operation.is_null());
+                match stray {
+                    Some(stray) => Err(NoPatch::Operation(go::json::kind(stray))),
+                    None => Ok(operations),
+                }
+            }
+            other => Err(NoPatch::List(go::json::kind(&other))),
+        }
+    }
+
+    /// # Errors
+    /// When it is a patch of a type that the server does not know.
+    pub(super) fn check_type(&self) -> Result<(), CallError> {
+        match self.patch_type.as_str() {
+            JSON_PATCH => Ok(()),
+            other => Err(CallError::PatchType(other.to_owned())),
+        }
+    }
+}
+
+const JSON_PATCH: &str = "JSONPatch";
 
 /// Which answers a webhook may give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +102,7 @@ pub(super) fn verify(
     uid: &str,
     role: Role,
 ) -> Result<Verdict, CallError> {
-    let review = json::parse(body).map_err(Unread::Json)?.value;
+    let review = read(body)?;
     let text = |field: &str| review[field].as_str().unwrap_or_default();
     check_kind(version, text("apiVersion"), text("kind"))?;
     let Value::Object(response) = &review["response"] else {
@@ -85,7 +124,9 @@ pub(super) fn verify(
             check_named(text("apiVersion"), text("kind"))?;
             patch_of(given("patch"), given("patchType"), role)?
         }
-        (ReviewVersion::V1beta1, Role::Mutating) => given("patch").map(read_patch).transpose()?,
+        (ReviewVersion::V1beta1, Role::Mutating) => {
+            given("patch").map(|patch| read_patch(patch, JSON_PATCH)).transpose()?
+        }
         (ReviewVersion::V1beta1, Role::Validating) => None,
     };
     let annotations = response.get("auditAnnotations").and_then(Value::as_object).into_iter().flatten();
@@ -111,11 +152,7 @@ fn check_named(api_version: &str, kind: &str) -> Result<(), InvalidAnswer> {
 }
 
 /// The patch of an answer in v1, which names its type.
-fn patch_of(
-    patch: Option<&str>,
-    patch_type: Option<&str>,
-    role: Role,
-) -> Result<Option<json_patch::Patch>, CallError> {
+fn patch_of(patch: Option<&str>, patch_type: Option<&str>, role: Role) -> Result<Option<Change>, CallError> {
     let half = |given, missing| Err(InvalidAnswer::Half { given, missing }.into());
     match (role, patch, patch_type) {
         (_, None, None) => Ok(None),
@@ -123,8 +160,7 @@ fn patch_of(
         (Role::Validating, None, Some(_)) => Err(InvalidAnswer::Validating("patchType").into()),
         (_, Some(_), None) => half("patch", "patchType"),
         (_, None, Some(_)) => half("patchType", "patch"),
-        (_, Some(patch), Some("JSONPatch")) => read_patch(patch).map(Some),
-        (_, Some(_), Some(other)) => Err(CallError::PatchType(other.to_owned())),
+        (_, Some(patch), Some(patch_type)) => read_patch(patch, patch_type).map(Some),
     }
 }
 
@@ -141,7 +177,21 @@ fn check_kind(expected: ReviewVersion, api_version: &str, kind: &str) -> Result<
     }
 }
 
-fn read_patch(encoded: &str) -> Result<json_patch::Patch, CallError> {
-    let bytes = go::json::bytes(encoded).map_err(Unread::EncodedPatch)?;
-    Ok(serde_json::from_slice(&bytes).map_err(Unread::Patch)?)
+fn read_patch(encoded: &str, patch_type: &str) -> Result<Change, CallError> {
+    let text = go::json::bytes(encoded).map_err(Unread::EncodedPatch)?;
+    Ok(Change { text, patch_type: patch_type.to_owned() })
+}
+
+/// The answer's value. What does not begin as a JSON object is read as YAML, whatever its content type says.
+fn read(body: &[u8]) -> Result<Value, Unread> {
+    if body.trim_ascii_start().starts_with(b"{") {
+        return Ok(json::parse(body).map_err(Unread::Json)?.value);
+    }
+    let text = String::from_utf8_lossy(body);
+    let read = yaml::parse_first(&text)
+        .map_err(|error| Unread::Yaml(format!("yaml: {}", error.message.trim_start_matches("not YAML: "))))?;
+    match read.map(|tree| tree.value).unwrap_or_default() {
+        value @ (Value::Object(_) | Value::Null) => Ok(value),
+        other => Err(Unread::NoObject(go::json::without_kind(&other))),
+    }
 }

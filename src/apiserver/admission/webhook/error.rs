@@ -24,6 +24,20 @@ pub(super) enum CallError {
     Invalid(#[from] InvalidAnswer),
     #[error("unsupported patch type {}", go::quote(.0))]
     PatchType(String),
+    /// The answer counts, and its patch is none.
+    #[error("received undecodable patch in webhook response: {0}")]
+    Patch(#[from] NoPatch),
+}
+
+/// Why a patch is none.
+#[derive(Debug, Error)]
+pub(super) enum NoPatch {
+    #[error("{0}")]
+    Json(JsonError),
+    #[error("json: cannot unmarshal {0} into Go value of type jsonpatch.Patch")]
+    List(&'static str),
+    #[error("json: cannot unmarshal {0} into Go value of type jsonpatch.Operation")]
+    Operation(&'static str),
 }
 
 /// Why an answer is not decoded.
@@ -31,6 +45,11 @@ pub(super) enum CallError {
 pub(super) enum Unread {
     #[error("couldn't get version/kind; json parse error: {0}")]
     Json(JsonError),
+    #[error("{0}")]
+    Yaml(String),
+    /// It is a value of another type.
+    #[error("{0}")]
+    NoObject(String),
     #[error("converting ({other}.AdmissionReview) to ({expected}.AdmissionReview): unknown conversion")]
     Unconvertible { other: &'static str, expected: &'static str },
     #[error(
@@ -43,10 +62,8 @@ pub(super) enum Unread {
         "json: cannot unmarshal {0} into Go struct field AdmissionResponse.response.allowed of type bool"
     )]
     Allowed(&'static str),
-    #[error("the patch cannot be read: {0}")]
+    #[error("{0}")]
     EncodedPatch(CorruptInput),
-    #[error("the patch cannot be read: {0}")]
-    Patch(serde_json::Error),
 }
 
 /// Why an answer that is decoded does not count.

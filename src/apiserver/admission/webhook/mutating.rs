@@ -5,13 +5,14 @@ use std::collections::HashSet;
 
 use admit_apimachinery::go;
 use admit_policy::matching::Matched;
-use admit_policy::patch::{Replacing, patched};
+use admit_policy::patch::applied_values;
 use admit_policy::webhook::Kind;
 use admit_policy::{GroupVersionKind, Host as _};
 use serde_json::Value;
 
 use super::annotations::Place;
-use super::answer::Role;
+use super::answer::{Change, Role};
+use super::error::CallError;
 use super::hook::Hook;
 use super::{Outcome, Seen, ask, concerns, settle, stored_hooks};
 use crate::admission::plugins::WebhookUsers;
@@ -115,28 +116,34 @@ impl Asking<'_> {
             unchanged();
             return Err(refusal);
         }
-        let patch = match outcome {
+        let change = match outcome {
             Outcome::Answered(verdict) => verdict.patch,
             Outcome::Failed(_) | Outcome::Refused(_) => None,
         };
-        let Some(patch) = patch.filter(|patch| !patch.0.is_empty()) else {
+        // Whether a patch that is none refuses the write is for the policy of the webhook to say, as with any other failure.
+        let failed = |error: CallError| {
+            unchanged();
+            settle((hook, place), &Outcome::Failed(error), review).map_or(Ok(true), Err)
+        };
+        let operations = match change.as_ref().map(Change::operations).transpose() {
+            Ok(operations) => operations.unwrap_or_default(),
+            Err(why) => return failed(why.into()),
+        };
+        let Some(change) = change.filter(|_| !operations.is_empty()) else {
             unchanged();
             return Ok(true);
         };
-        let made = match review.object {
-            Some(object) => {
-                self.changed((review, object), &matched, &patch).await.inspect_err(|_| unchanged())?
-            }
-            None => {
-                unchanged();
-                return Err(Refusal::internal(format!(
-                    "admission webhook {} attempted to modify the object, which is not supported for this operation",
-                    go::quote(hook.name())
-                )));
-            }
+        let Some(object_before) = review.object else {
+            unchanged();
+            return Err(unchangeable(hook));
         };
+        if let Err(why) = change.check_type() {
+            return failed(why);
+        }
+        let made = self.changed((review, object_before), &matched, &operations).await;
+        let made = made.inspect_err(|_| unchanged())?;
         let changed = Some(&made) != review.object;
-        annotate(place.patch(hook, &patch));
+        annotate(place.patch(hook, &operations));
         annotate(place.mutation(hook, changed));
         *changes += usize::from(changed);
         *object = Some(made);
@@ -148,7 +155,7 @@ impl Asking<'_> {
         &self,
         (review, object): (&Review<'_>, &Value),
         matched: &Matched<'_>,
-        patch: &json_patch::Patch,
+        operations: &[Value],
     ) -> Result<Value, Refusal> {
         let internal = |why: &dyn std::fmt::Display| Refusal::internal(why.to_string());
         let conversions = &review.call.conversions;
@@ -156,7 +163,7 @@ impl Asking<'_> {
         let seen = conversions.provide(self.cluster, seen).await.map_err(|why| internal(&why))?;
         let seen = seen.object.map(Cow::into_owned).unwrap_or_default();
         let other = version_of(&seen) != version_of(object);
-        let made = patched(seen, patch, Replacing::Existing).map_err(|why| internal(&why))?;
+        let made = applied_values(&seen, operations).map_err(|why| internal(&why))?;
         let kind = GroupVersionKind::from_api_version(version_of(object), object::kind(object));
         if !other || version_of(&made) == version_of(object) {
             return Ok(made);
@@ -164,4 +171,12 @@ impl Asking<'_> {
         let back = || review.host(self.cluster).convert(&made, &kind);
         conversions.provide(self.cluster, back).await.map_err(|why| internal(&why))
     }
+}
+
+/// The refusal of a patch where there is nothing to change.
+fn unchangeable(hook: &Hook) -> Refusal {
+    Refusal::internal(format!(
+        "admission webhook {} attempted to modify the object, which is not supported for this operation",
+        go::quote(hook.name())
+    ))
 }

@@ -82,7 +82,7 @@ pub(super) fn needs_resource_version(info: &ResourceInfo) -> bool {
 /// Fills in what a client may leave out: it counts as sent by the client.
 pub(super) fn default(call: &Call, object: &mut Value) {
     match &call.custom {
-        Some(custom) => custom.default(object),
+        Some(custom) => custom.fill(object),
         None => call.emptied.put_back_for(object, |object| default_builtin(&call.info, object)),
     }
 }

@@ -7,12 +7,13 @@ use bumpalo::Bump;
 use serde_json::Value;
 
 use super::made::{self, Making, Room};
-use super::operations::{self, Operation};
+use super::operations;
 use super::policy::{MutatingPolicy, Mutation};
 use super::refusals::{no_namespace, unserved};
 use super::schemas::{Schemas, Unmade};
 use crate::exception::Excepting;
 use crate::matching::Matched;
+use crate::patch::{OperationError, applied};
 use crate::report::decision::Skipped;
 use crate::report::options::EvalOptions;
 use crate::request::host::Host;
@@ -107,11 +108,12 @@ impl Invocation<'_> {
                 schemas.settled(&version.kind, merged, false)
             }
             (Patch::Operations, Cel::List(list)) => {
-                let operations = Operation::all(list, making).map_err(|error| failed(error.to_string()))?;
-                let patched = operations::applied(object, &operations);
-                match patched.map_err(|error| failed(format!("JSON Patch: {error}")))? {
-                    Some(patched) => schemas.settled(&version.kind, patched, true),
-                    None => schemas.settled(&version.kind, object.clone(), false),
+                let operations = operations::all(list, making).map_err(|error| failed(error.to_string()))?;
+                match applied(object, &operations) {
+                    Ok(patched) => schemas.settled(&version.kind, patched, true),
+                    // A test that fails leaves the object as it is.
+                    Err(OperationError::Test(_)) => schemas.settled(&version.kind, object.clone(), false),
+                    Err(error) => Err(failed(format!("JSON Patch: {error}"))),
                 }
             }
             (_, other) => {

@@ -184,21 +184,6 @@ impl Reader {
         Ok(MutatingPolicy { common, mutations, is_reinvoked })
     }
 
-    /// Nothing is mutated that goes away. Upstream leaves out of the path which rule it is.
-    pub(in crate::vap) fn mutated_operations(&mut self, spec: &Fields<'_>) -> Result<(), DecodeError> {
-        const OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
-        let Some(constraints) = spec.optional_object("matchConstraints")? else { return Ok(()) };
-        let path = format!("{}.operations", constraints.path_of("resourceRules"));
-        for rule in constraints.objects("resourceRules")? {
-            let operations = rule.strings("operations")?;
-            for other in operations.iter().filter(|name| !OPERATIONS.contains(&name.as_str())) {
-                let shown = BadValue::marshalled(other);
-                self.errors.push(FieldError::not_supported(&path, shown, OPERATIONS));
-            }
-        }
-        Ok(())
-    }
-
     /// A mutation has the member that its type names, and no other.
     fn mutation(&mut self, mutation: &Fields<'_>) -> Result<Option<Mutation>, DecodeError> {
         let kind = mutation.string("patchType")?;

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::operations::{Operation, applied};
+use crate::patch::{Operation, applied, applied_values};
 
 fn operation(op: &str, path: &str, from: &str) -> Operation {
     Operation { op: op.to_owned(), path: path.to_owned(), from: from.to_owned(), value: json!(1) }
 }
 
-fn told(op: &str, path: &str, from: &str) -> Result<Option<Value>, String> {
+fn told(op: &str, path: &str, from: &str) -> Result<Value, String> {
     applied(&json!({"a": {"b": 1}, "l": [1], "s": "x"}), &[operation(op, path, from)])
         .map_err(|error| error.to_string())
 }
@@ -61,12 +61,42 @@ fn what_is_missing_is_told_by_its_path() {
 
 #[test]
 fn what_stands_before_the_first_slash_says_nothing() {
-    assert_eq!(told("add", "x/n", ""), Ok(Some(json!({"a": {"b": 1}, "l": [1], "s": "x", "n": 1}))));
+    assert_eq!(told("add", "x/n", ""), Ok(json!({"a": {"b": 1}, "l": [1], "s": "x", "n": 1})));
 }
 
 #[test]
-fn a_test_that_fails_leaves_everything_as_it_is() {
-    assert_eq!(told("test", "/a/b", "").map(|made| made.is_some()), Ok(true));
-    assert_eq!(told("test", "/s", ""), Ok(None));
-    assert_eq!(told("test", "/n", ""), Ok(None));
+fn a_test_that_fails_says_where() {
+    assert!(told("test", "/a/b", "").is_ok());
+    for path in ["/s", "/n"] {
+        assert_eq!(told("test", path, ""), Err(format!("testing value {path} failed: test failed")));
+    }
+}
+
+#[test]
+fn what_an_object_has_not_is_copied_as_null() {
+    let made = json!({"a": {"b": 1}, "l": [1], "s": "x", "n": null});
+    assert_eq!(told("copy", "/n", "/none"), Ok(made));
+}
+
+#[test]
+fn operations_that_lack_something_are_found_out_in_their_turn() {
+    let told =
+        |operation: Value| applied_values(&json!({"a": 1}), &[operation]).map_err(|error| error.to_string());
+    let cases = [
+        (json!({"path": "/a"}), "Unexpected kind: unknown"),
+        (json!(1), "Unexpected kind: unknown"),
+        (json!({"op": "add", "value": 1}), "add operation failed to decode path: missing value"),
+        (
+            json!({"op": "replace", "value": 1}),
+            "replace operation failed to decode path: operation missing path field: missing value",
+        ),
+        (
+            json!({"op": "move", "path": "/b"}),
+            "move operation failed to decode from: operation, missing from field: missing value",
+        ),
+    ];
+    for (operation, expected) in cases {
+        assert_eq!(told(operation.clone()), Err(expected.to_owned()), "{operation}");
+    }
+    assert_eq!(told(json!({"op": "add", "path": "/b"})), Ok(json!({"a": 1, "b": null})));
 }
