@@ -109,6 +109,12 @@ impl WriteOptions {
         }
     }
 
+    /// The same by a part of the server that says who it is.
+    #[must_use]
+    pub(crate) fn of(manager: &str) -> Self {
+        Self { manager: manager.to_owned(), ..Self::own() }
+    }
+
     /// # Errors
     /// 422 for values that are none of the supported ones.
     pub(crate) fn parse(kind: &'static str, query: &Query, user_agent: &str) -> Result<Self, Refusal> {

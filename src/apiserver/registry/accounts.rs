@@ -112,7 +112,7 @@ impl Registry {
         let identity = Identity::new(account, [MASTERS.to_owned()]);
         // Webhooks and policies are not asked: whoever makes a namespace should not wait for a webhook that is away.
         let call = Call { identity, ..self.own_call(info, namespace) }.admitted();
-        let options = WriteOptions { manager: MANAGER.to_owned(), ..WriteOptions::own() };
+        let options = WriteOptions::of(MANAGER);
         if let Some(stored) = self.store.latest(&call.key(name)) {
             let data = object.get("data");
             if stored.object.get("data") == data {

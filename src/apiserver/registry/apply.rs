@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use admit_apimachinery::go;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::field_ownership::{Ownership, applied_scale, too_heavy};
 use super::patch::bounded;
@@ -81,6 +81,23 @@ impl Registry {
             }
         }
         Err(refusal.unwrap_or_else(|| Refusal::not_found(&call.info, name)))
+    }
+
+    /// Applies a status of the server's own; `call` is about the status of the object `name`.
+    ///
+    /// # Errors
+    /// As of [`Self::apply`].
+    pub(super) async fn apply_status(
+        &self,
+        call: &Call,
+        name: &str,
+        status: &Value,
+        manager: &str,
+    ) -> Result<(), Refusal> {
+        let config = json!({"apiVersion": call.info.api_version(), "kind": call.info.kind,
+            "metadata": {"name": name}, "status": status});
+        let options = WriteOptions { force: true, ..WriteOptions::of(manager) };
+        self.apply(call, name, config.to_string().as_bytes(), &options).await.map(drop)
     }
 
     /// What the configuration makes where there is nothing yet.

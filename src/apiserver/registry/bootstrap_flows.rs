@@ -1,15 +1,11 @@
 //! The priority levels and flow schemas of every cluster, created at start. Existing ones are not changed.
 
-use std::sync::Arc;
-
 use admit_apimachinery::go;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
 use super::Registry;
 use super::bootstrap_policy::read;
-use super::field_ownership::Ownership;
-use super::update::Change;
 use crate::call::{Call, WriteOptions};
 use crate::codec::recheck;
 use crate::object;
@@ -17,6 +13,10 @@ use crate::resources::Subresource;
 use crate::status::Refusal;
 
 static FLOWS: &str = include_str!("bootstrap_flows.yaml");
+
+/// Who owns them, and who says of schemas whether their level is there.
+const PRODUCER: &str = "api-priority-and-fairness-config-producer-v1";
+const CONSUMER: &str = "api-priority-and-fairness-config-consumer-v1";
 
 /// On objects that a server keeps as they are meant to be.
 const UPDATED: &str = "apf.kubernetes.io/autoupdate-spec";
@@ -45,19 +45,13 @@ impl Registry {
         let level = object.pointer("/spec/priorityLevelConfiguration/name").and_then(Value::as_str);
         let status = level.map(|level| self.found(level));
         let received = recheck(&call.info, None, object).map_err(|why| why.refusal(Refusal::internal))?;
-        match self.create(&call, received.object, &WriteOptions::own()).await {
+        match self.create(&call, received.object, &WriteOptions::of(PRODUCER)).await {
             Err(refusal) if refusal.reason() == "AlreadyExists" => return Ok(()),
             created => created.map(drop)?,
         }
         let Some(status) = status else { return Ok(()) };
-        let make = |live: &mut Arc<Value>| {
-            let mut next = (**live).clone();
-            object::set_field(&mut next, "status", Some(status.clone()));
-            Ok(next)
-        };
-        let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Tracked };
         let call = call.on(Some(Subresource::Status));
-        self.change(&call, &name, &change, &WriteOptions::own()).await.map(drop)
+        self.apply_status(&call, &name, &status, CONSUMER).await
     }
 
     /// The status of a schema whose level is there, as every level is that a schema names here.

@@ -147,7 +147,12 @@ fn warn_of_orphans(call: &Call, options: &DeleteOptions) {
     }
 }
 
-fn preconditions(call: &Call, name: &str, live: &Value, options: &DeleteOptions) -> Result<(), Refusal> {
+pub(super) fn preconditions(
+    call: &Call,
+    name: &str,
+    live: &Value,
+    options: &DeleteOptions,
+) -> Result<(), Refusal> {
     if let Some(uid) = &options.uid
         && uid != object::uid(live)
     {

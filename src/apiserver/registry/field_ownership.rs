@@ -28,7 +28,7 @@ use crate::status::Refusal;
 pub(super) enum Ownership {
     /// From what changes.
     Tracked,
-    /// The object was applied and brings them along.
+    /// The object brings them along: it was applied, or they stay as they are whatever changes.
     Settled,
 }
 
@@ -365,11 +365,13 @@ fn unownable(call: &Call) -> Vec<Vec<Element>> {
                 paths.push(vec![field("metadata")]);
             }
             paths.push(vec![field("spec")]);
+            if has(&call.info, Habit::DisownsAll) {
+                paths.push(vec![field("status"), field("conditions")]);
+            }
             paths
         }
-        None | Some(Subresource::Approval) if has(&call.info, Habit::DisownsAll) => {
-            vec![vec![field("spec")], vec![field("status")]]
-        }
+        Some(Subresource::Approval) => vec![vec![field("spec")], vec![field("status"), field("certificate")]],
+        None if has(&call.info, Habit::DisownsAll) => vec![vec![field("spec")], vec![field("status")]],
         Some(Subresource::Finalize) => vec![vec![field("status")]],
         None => {
             let status = call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info);

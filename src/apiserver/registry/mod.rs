@@ -27,6 +27,7 @@ mod kinds;
 mod list;
 mod mutations;
 mod offline;
+mod own_maps;
 mod patch;
 mod pod_subresources;
 mod policy_statuses;

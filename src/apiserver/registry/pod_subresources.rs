@@ -6,9 +6,10 @@ use std::sync::Arc;
 use admit_apimachinery::go;
 use admit_apimachinery::pointer;
 use admit_apimachinery::selector::LabelSelector;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Registry;
+use super::delete;
 use super::field_ownership::Ownership;
 use super::update::Change;
 use crate::admission::Review;
@@ -42,7 +43,8 @@ impl Registry {
         let node = target(binding)?;
         self.admit(&review.with_object(binding)).await?;
         let make = |pod: &mut Arc<Value>| bound(call, pod, (binding, node));
-        let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
+        // Nobody owns what a binding sets.
+        let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Settled };
         self.change(&call.clone().admitted(), name, &change, options).await?;
         Ok(created())
     }
@@ -79,12 +81,38 @@ impl Registry {
         if options.dry_run {
             given["dryRun"] = json!(["All"]);
         }
-        let deletion = DeleteOptions::parse(&Query::parse(""), Some(given))?;
+        let mut deletion = DeleteOptions::parse(&Query::parse(""), Some(given))?;
         if !is_gone(&pod) {
             self.take_from_budget(&main, &pod, deletion.dry_run).await?;
         }
-        self.delete(&main.admitted(), name, &deletion).await?;
+        let main = main.admitted();
+        if !deletion.dry_run {
+            self.note_disruption(&main, name, &mut deletion).await?;
+        }
+        self.delete(&main, name, &deletion).await?;
         Ok(created())
+    }
+
+    /// Says in the status of the pod why it goes: it may take its time. A version that the deletion is bound to is then that
+    /// of this change.
+    async fn note_disruption(
+        &self,
+        call: &Call,
+        name: &str,
+        deletion: &mut DeleteOptions,
+    ) -> Result<(), Refusal> {
+        let asked = deletion.clone();
+        let make = |pod: &mut Arc<Value>| {
+            delete::preconditions(call, name, pod, &asked)?;
+            Ok(disrupted(pod, &call.clock))
+        };
+        let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Settled };
+        let status = call.on(Some(Subresource::Status));
+        let changed = self.change(&status, name, &change, &WriteOptions::own()).await?;
+        if let Some(version) = &mut deletion.resource_version {
+            object::resource_version(&changed.object).clone_into(version);
+        }
+        Ok(())
     }
 
     async fn take_from_budget(&self, call: &Call, pod: &Value, dry_run: bool) -> Result<(), Refusal> {
@@ -168,17 +196,38 @@ fn bound(call: &Call, pod: &Value, (binding, node): (&Value, &str)) -> Result<Va
             own.sort_keys();
         }
     }
-    let conditions = &mut bound["status"]["conditions"];
+    let status = object::member_mut(object::map_of(&mut bound), "status");
+    // Where it was to go says nothing any longer.
+    status.shift_remove("nominatedNodeName");
+    set_condition(status, json!({"type": "PodScheduled", "status": "True"}), &call.clock);
+    Ok(bound)
+}
+
+/// Sets a condition of a pod that is true, in the place of the one of its type. When it became so is known of the latter.
+fn set_condition(status: &mut Map<String, Value>, mut condition: Value, clock: &Clock) {
+    let conditions = status.entry("conditions").or_insert_with(|| json!([]));
     if !conditions.is_array() {
         *conditions = json!([]);
     }
-    if let Some(conditions) = conditions.as_array_mut() {
-        conditions.retain(|condition| condition["type"] != "PodScheduled");
-        conditions.push(json!({
-            "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": call.clock.stamp()
-        }));
+    let Some(conditions) = conditions.as_array_mut() else { return };
+    let old = conditions.iter_mut().find(|old| old["type"] == condition["type"]);
+    let since = old.as_ref().filter(|old| old["status"] == condition["status"]);
+    let since = since.map_or_else(|| clock.stamp().into(), |old| old["lastTransitionTime"].clone());
+    condition["lastProbeTime"] = Value::Null;
+    condition["lastTransitionTime"] = since;
+    match old {
+        Some(old) => *old = condition,
+        None => conditions.push(condition),
     }
-    Ok(bound)
+}
+
+/// The pod with the reason for which it goes.
+fn disrupted(pod: &Value, clock: &Clock) -> Value {
+    let mut disrupted = pod.clone();
+    let condition = json!({"type": "DisruptionTarget", "status": "True",
+        "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"});
+    set_condition(object::member_mut(object::map_of(&mut disrupted), "status"), condition, clock);
+    disrupted
 }
 
 /// Pods that have ended, have not begun, or are going disturb nobody when they go.

@@ -82,6 +82,7 @@ pub struct ServerBuilder {
     plugins: AdmissionPlugins,
     controllers: Option<Controllers>,
     root_ca: Option<String>,
+    client_authorities: Option<String>,
     network: ServiceNetwork,
     refuses_privileged: bool,
     audit: Option<AuditLog>,
@@ -178,6 +179,14 @@ impl ServerBuilder {
         self
     }
 
+    /// The authorities of client certificates, PEM, for others to know: the controllers of a cluster read them in the ConfigMap
+    /// `extension-apiserver-authentication` of `kube-system`. Whom this server knows is said by its TLS.
+    #[must_use]
+    pub fn client_authorities(mut self, pem: impl Into<String>) -> Self {
+        self.client_authorities = Some(pem.into());
+        self
+    }
+
     /// Where services have their addresses, and where pods reach the server. A state that was made with another range keeps
     /// that.
     #[must_use]
@@ -252,6 +261,7 @@ impl ServerBuilder {
         server.inner.registry.create_priority_classes().await?;
         server.inner.registry.create_default_roles().await?;
         server.inner.registry.create_flows().await?;
+        server.inner.registry.create_own_maps(self.client_authorities.as_deref()).await?;
         server.inner.registry.settle_definitions().await;
         server.inner.registry.register_versions().await;
         // History begins here: nobody can have seen anything before.

@@ -72,6 +72,7 @@ pub(crate) fn places() -> Arc<Places> {
 ///     .clock(Clock::starting_at("2026-11-21T12:00:00Z".parse()?))
 ///     .admission_plugins(AdmissionPlugins::default())
 ///     .root_ca("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n")
+///     .client_authorities("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n")
 ///     .service_network(ServiceNetwork::default())
 ///     .build()
 ///     .await?;

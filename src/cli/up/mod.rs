@@ -177,6 +177,7 @@ impl UpArgs {
             .token_key(token_key)
             .issuer(format!("https://{}", addresses.api))
             .root_ca(authority.certificate_pem())
+            .client_authorities(authority.certificate_pem())
             .service_network(network(self.service_cluster_ip_range, addresses.api))
             .build()
             .await

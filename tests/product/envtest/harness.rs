@@ -47,9 +47,13 @@ impl Place {
 
     /// Starts one of the assets with these arguments; its log is a file of its name.
     pub(crate) fn start(&self, name: &str, args: &[String]) -> Process {
-        let log = self.path(&format!("{name}.log"));
+        self.start_program(&self.assets.join(name), args)
+    }
+
+    pub(crate) fn start_program(&self, program: &Path, args: &[String]) -> Process {
+        let log = self.path(program.file_name().unwrap().to_str().unwrap()).with_extension("log");
         let file = File::options().create(true).append(true).open(&log).unwrap();
-        let child = Command::new(self.assets.join(name))
+        let child = Command::new(program)
             .args(args)
             .stdin(Stdio::null())
             .stdout(file.try_clone().unwrap())
@@ -247,6 +251,13 @@ fn signs_itself(params: &CertificateParams) -> Pair {
 
 /// A client that trusts `authority` and shows `pair`.
 pub(crate) async fn client_of(port: u16, authority: &str, pair: &Pair) -> Client {
+    let kubeconfig = kubeconfig(port, authority, pair);
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    Client::try_from(config).unwrap()
+}
+
+/// The settings of such a client.
+pub(crate) fn kubeconfig(port: u16, authority: &str, pair: &Pair) -> Kubeconfig {
     let encode = |pem: &str| admit_apimachinery::go::base64::encode(pem);
     let cluster = Cluster {
         server: Some(format!("https://127.0.0.1:{port}")),
@@ -259,13 +270,11 @@ pub(crate) async fn client_of(port: u16, authority: &str, pair: &Pair) -> Client
     .unwrap();
     let name = || "it".to_owned();
     let context = Context { cluster: name(), user: Some(name()), ..Context::default() };
-    let kubeconfig = Kubeconfig {
+    Kubeconfig {
         current_context: Some(name()),
         clusters: vec![NamedCluster { name: name(), cluster: Some(cluster), ..NamedCluster::default() }],
         auth_infos: vec![NamedAuthInfo { name: name(), auth_info: Some(user), ..NamedAuthInfo::default() }],
         contexts: vec![NamedContext { name: name(), context: Some(context), ..NamedContext::default() }],
         ..Kubeconfig::default()
-    };
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    Client::try_from(config).unwrap()
+    }
 }

@@ -18,15 +18,15 @@ use testing::free_port;
 use super::harness::{Authority, Pair, Place, Process, client_of, own_client, own_serving};
 
 /// controller-runtime: what a suite starts before its first test.
-struct Envtest {
-    place: Place,
-    ports: (u16, u16),
-    serving: Authority,
-    clients: Authority,
+pub(super) struct Envtest {
+    pub(super) place: Place,
+    pub(super) ports: (u16, u16),
+    pub(super) serving: Authority,
+    pub(super) clients: Authority,
 }
 
 impl Envtest {
-    fn new(args: &[&str]) -> Self {
+    pub(super) fn new(args: &[&str]) -> Self {
         Self {
             place: Place::new(args),
             ports: (free_port().unwrap(), free_port().unwrap()),
@@ -35,7 +35,7 @@ impl Envtest {
         }
     }
 
-    fn etcd(&self) -> Process {
+    pub(super) fn etcd(&self) -> Process {
         let (port, peer) = (self.ports.0, free_port().unwrap());
         // Asked of the help first: `^\s*--unsafe-no-fsync\b`.
         assert!(self.has_flag("etcd", "unsafe-no-fsync"));
@@ -64,7 +64,7 @@ impl Envtest {
         apiserver
     }
 
-    fn start_apiserver(&self, authorization: &str, more: &[String]) -> Process {
+    pub(super) fn start_apiserver(&self, authorization: &str, more: &[String]) -> Process {
         let (etcd, port) = self.ports;
         assert!(!self.has_flag("kube-apiserver", "insecure-port"));
         let folder = self.place.path("certificates");
@@ -110,7 +110,7 @@ impl Envtest {
         text.lines().any(begins)
     }
 
-    async fn client(&self) -> Client {
+    pub(super) async fn client(&self) -> Client {
         let admin = self.clients.client("default", "system:masters");
         client_of(self.ports.1, &self.serving.pair.certificate, &admin).await
     }

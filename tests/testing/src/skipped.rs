@@ -15,6 +15,8 @@ pub enum Need {
     Helm,
     /// A real etcd and kube-apiserver.
     Apiserver,
+    /// A real kube-controller-manager and kube-scheduler.
+    ControllerManager,
     /// OpenSSH's server, in a mount namespace of its own.
     Sshd,
     /// A PostgreSQL that may be started.
@@ -32,11 +34,12 @@ pub enum Need {
 }
 
 impl Need {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Corpora,
         Self::Kubectl,
         Self::Helm,
         Self::Apiserver,
+        Self::ControllerManager,
         Self::Sshd,
         Self::Postgres,
         Self::Chromium,
@@ -52,6 +55,7 @@ impl Need {
             Self::Kubectl => "kubectl",
             Self::Helm => "helm",
             Self::Apiserver => "apiserver",
+            Self::ControllerManager => "controller-manager",
             Self::Sshd => "sshd",
             Self::Postgres => "postgres",
             Self::Chromium => "chromium",

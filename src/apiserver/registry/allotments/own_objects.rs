@@ -1,12 +1,10 @@
 //! The objects that say what is given, and those that every cluster has: the ServiceCIDR, and the Service by which pods
 //! reach the API server.
 
-use std::collections::HashSet;
-use std::net::IpAddr;
-use std::sync::Arc;
-
 use futures::future::{BoxFuture, join_all};
 use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::net::IpAddr;
 
 use super::ranges::{self, DEFAULT, ServiceNetwork, ServiceRange};
 use super::{ADDRESSES, RANGES, SERVICES, address_key};
@@ -15,11 +13,11 @@ use crate::codec::recheck;
 use crate::kinds::core::service::{allotment, node_ports};
 use crate::object;
 use crate::registry::Registry;
-use crate::registry::field_ownership::Ownership;
-use crate::registry::update::Change;
 use crate::resources::Subresource;
 use crate::status::Refusal;
 
+/// Who says of the ServiceCIDR that it is ready.
+const RANGE_MANAGER: &str = "kubernetes-service-cidr-controller";
 const NETWORKING: &str = "networking.k8s.io";
 /// What says that an IPAddress was made here.
 const MANAGED: (&str, &str) = ("ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io");
@@ -97,17 +95,11 @@ impl Registry {
         let range = json!({"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
             "metadata": {"name": DEFAULT}, "spec": {"cidrs": wanted}});
         self.make((NETWORKING, RANGES), "", range).await?;
-        let ready = json!({"type": "Ready", "status": "True", "reason": "",
+        let ready = json!({"type": "Ready", "status": "True",
             "message": "Kubernetes default Service CIDR is ready",
             "lastTransitionTime": object::seconds(self.clock.now())});
-        let make = |live: &mut Arc<Value>| {
-            let mut next = (**live).clone();
-            object::set_field(&mut next, "status", Some(json!({"conditions": [ready]})));
-            Ok(next)
-        };
-        let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Tracked };
-        let status = call.on(Some(Subresource::Status));
-        self.change(&status, DEFAULT, &change, &WriteOptions::own()).await.map(drop)
+        let call = call.on(Some(Subresource::Status));
+        self.apply_status(&call, DEFAULT, &json!({"conditions": [ready]}), RANGE_MANAGER).await
     }
 
     /// The ranges that services have their addresses from, that of the server first.
@@ -157,7 +149,7 @@ impl Registry {
     }
 
     /// Makes an object, unless there is one of its name.
-    async fn make(
+    pub(in crate::registry) async fn make(
         &self,
         (group, plural): (&str, &str),
         namespace: &str,
@@ -181,7 +173,7 @@ fn own_service(address: IpAddr, port: u16) -> Value {
     json!({"apiVersion": "v1", "kind": "Service",
         "metadata": {"name": DEFAULT, "namespace": NAMESPACE,
             "labels": {"component": "apiserver", "provider": "kubernetes"}},
-        "spec": {"type": "ClusterIP", "clusterIP": address, "sessionAffinity": "None",
+        "spec": {"type": "ClusterIP", "clusterIP": address, "ipFamilyPolicy": "SingleStack", "sessionAffinity": "None",
             "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": port}]}})
 }
 

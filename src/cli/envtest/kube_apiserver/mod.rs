@@ -102,7 +102,10 @@ impl Asked {
             .collect();
         let pair = ServingPair::open(&given, &addresses)?;
         let tls = pair.config(&given)?;
-        let builder = with_tokens(builder, &given, &pair)?;
+        let mut builder = with_tokens(builder, &given, &pair)?;
+        if let Some(path) = given.path("client-ca-file") {
+            builder = builder.client_authorities(keys::text("client-ca-file", &path)?);
+        }
         let listener = process::listen(listen, "--bind-address and --secure-port")?;
         let Some(handover) = shutdown.run_until_cancelled(handover::ask(etcd)).await else { return Ok(()) };
         let network = ServiceNetwork { range, address: advertised, port: listen.port() };
