@@ -172,12 +172,10 @@ impl UpArgs {
         let (api, webhook, page) = self.listeners()?;
         let addresses = Addresses { api: local(&api)?, webhook: local(&webhook)? };
 
-        let server = server
+        let server = known_by(server, &authority)
             .store(store)
             .token_key(token_key)
             .issuer(format!("https://{}", addresses.api))
-            .root_ca(authority.certificate_pem())
-            .client_authorities(authority.certificate_pem())
             .service_network(network(self.service_cluster_ip_range, addresses.api))
             .build()
             .await
@@ -351,6 +349,11 @@ impl Addresses {
             ca_bundle: go::base64::encode(authority.certificate_pem()),
         }
     }
+}
+
+/// One authority signs for the server and for its clients.
+fn known_by(server: ServerBuilder, authority: &Authority) -> ServerBuilder {
+    server.root_ca(authority.certificate_pem()).client_authorities(authority.certificate_pem())
 }
 
 /// Pods reach the API server where it listens, if that is one address.
