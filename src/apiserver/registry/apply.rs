@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use admit_apimachinery::go;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::field_ownership::{Ownership, applied_scale, too_heavy};
 use super::patch::bounded;
@@ -15,6 +15,7 @@ use crate::call::{Call, FieldValidation, WriteOptions};
 use crate::codec::{self, Body, Format, Unread, recheck};
 use crate::managed_fields::{ApplyError, kind_text};
 use crate::object;
+use crate::resources::Subresource;
 use crate::status::{Cause, Refusal};
 
 /// An object that comes and goes between reading and writing is given up after this many tries.
@@ -28,6 +29,25 @@ struct Configuration {
 }
 
 impl Registry {
+    /// Applies the status of an object as the part of the server that looks after it, by its name.
+    ///
+    /// # Errors
+    /// Those of [`Self::apply`].
+    pub(super) async fn apply_status(
+        &self,
+        call: &Call,
+        name: &str,
+        manager: &str,
+        status: Value,
+    ) -> Result<(), Refusal> {
+        let info = &call.info;
+        let told = json!({"apiVersion": info.api_version(), "kind": info.kind, "metadata": {"name": name},
+            "status": status});
+        let options = WriteOptions { kind: "PatchOptions", force: true, ..WriteOptions::own_as(manager) };
+        let call = call.on(Some(Subresource::Status));
+        self.apply(&call, name, told.to_string().as_bytes(), &options).await.map(drop)
+    }
+
     /// # Errors
     /// 400 for a configuration of another kind, 409 for conflicts with other managers, 422 for an object that is not
     /// valid then, 500 for a configuration that does not fit the schema, 404 for a subresource of no object.

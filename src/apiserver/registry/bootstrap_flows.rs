@@ -1,25 +1,24 @@
 //! The priority levels and flow schemas of every cluster, created at start. Existing ones are not changed.
 
-use std::sync::Arc;
-
 use admit_apimachinery::go;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
 use super::Registry;
 use super::bootstrap_policy::read;
-use super::field_ownership::Ownership;
-use super::update::Change;
 use crate::call::{Call, WriteOptions};
 use crate::codec::recheck;
 use crate::object;
-use crate::resources::Subresource;
 use crate::status::Refusal;
 
 static FLOWS: &str = include_str!("bootstrap_flows.yaml");
 
 /// On objects that a server keeps as they are meant to be.
 const UPDATED: &str = "apf.kubernetes.io/autoupdate-spec";
+
+/// Who makes them, and who says what became of them.
+const PRODUCER: &str = "api-priority-and-fairness-config-producer-v1";
+const CONSUMER: &str = "api-priority-and-fairness-config-consumer-v1";
 
 impl Registry {
     /// # Errors
@@ -45,19 +44,14 @@ impl Registry {
         let level = object.pointer("/spec/priorityLevelConfiguration/name").and_then(Value::as_str);
         let status = level.map(|level| self.found(level));
         let received = recheck(&call.info, None, object).map_err(|why| why.refusal(Refusal::internal))?;
-        match self.create(&call, received.object, &WriteOptions::own()).await {
+        match self.create(&call, received.object, &WriteOptions::own_as(PRODUCER)).await {
             Err(refusal) if refusal.reason() == "AlreadyExists" => return Ok(()),
             created => created.map(drop)?,
         }
-        let Some(status) = status else { return Ok(()) };
-        let make = |live: &mut Arc<Value>| {
-            let mut next = (**live).clone();
-            object::set_field(&mut next, "status", Some(status.clone()));
-            Ok(next)
-        };
-        let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Tracked };
-        let call = call.on(Some(Subresource::Status));
-        self.change(&call, &name, &change, &WriteOptions::own()).await.map(drop)
+        match status {
+            Some(status) => self.apply_status(&call, &name, CONSUMER, status).await,
+            None => Ok(()),
+        }
     }
 
     /// The status of a schema whose level is there, as every level is that a schema names here.

@@ -3,7 +3,6 @@
 
 use std::collections::HashSet;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use futures::future::{BoxFuture, join_all};
 use serde_json::{Value, json};
@@ -15,12 +14,11 @@ use crate::codec::recheck;
 use crate::kinds::core::service::{allotment, node_ports};
 use crate::object;
 use crate::registry::Registry;
-use crate::registry::field_ownership::Ownership;
-use crate::registry::update::Change;
-use crate::resources::Subresource;
 use crate::status::Refusal;
 
 const NETWORKING: &str = "networking.k8s.io";
+/// Who says of the range that it is ready.
+const RANGE_MANAGER: &str = "kubernetes-service-cidr-controller";
 /// What says that an IPAddress was made here.
 const MANAGED: (&str, &str) = ("ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io");
 /// The namespace of the Service by which pods reach the API server; its name is that of the range.
@@ -97,17 +95,10 @@ impl Registry {
         let range = json!({"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
             "metadata": {"name": DEFAULT}, "spec": {"cidrs": wanted}});
         self.make((NETWORKING, RANGES), "", range).await?;
-        let ready = json!({"type": "Ready", "status": "True", "reason": "",
+        let ready = json!({"type": "Ready", "status": "True",
             "message": "Kubernetes default Service CIDR is ready",
             "lastTransitionTime": object::seconds(self.clock.now())});
-        let make = |live: &mut Arc<Value>| {
-            let mut next = (**live).clone();
-            object::set_field(&mut next, "status", Some(json!({"conditions": [ready]})));
-            Ok(next)
-        };
-        let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Tracked };
-        let status = call.on(Some(Subresource::Status));
-        self.change(&status, DEFAULT, &change, &WriteOptions::own()).await.map(drop)
+        self.apply_status(&call, DEFAULT, RANGE_MANAGER, json!({"conditions": [ready]})).await
     }
 
     /// The ranges that services have their addresses from, that of the server first.
@@ -182,6 +173,7 @@ fn own_service(address: IpAddr, port: u16) -> Value {
         "metadata": {"name": DEFAULT, "namespace": NAMESPACE,
             "labels": {"component": "apiserver", "provider": "kubernetes"}},
         "spec": {"type": "ClusterIP", "clusterIP": address, "sessionAffinity": "None",
+            "ipFamilyPolicy": "SingleStack",
             "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": port}]}})
 }
 
