@@ -6,7 +6,9 @@ mod literal;
 mod read;
 mod yaml;
 
-pub(crate) use decode::{receive, receive_kind, recheck, recheck_kind, strict_refusal, unnamed};
+pub(crate) use decode::{
+    Received, not_an_object, receive, receive_kind, recheck, recheck_kind, strict_refusal, unnamed,
+};
 pub(crate) use document::Unread;
 pub(crate) use read::{Body, Format, MAX_BODY, parse};
 pub(crate) use yaml::strict_text as yaml_strict_text;
