@@ -41,6 +41,9 @@ impl Registry {
         let binding = changed.as_ref().map_or(binding, |changed| &changed.object);
         let node = target(binding)?;
         self.admit(&review.with_object(binding)).await?;
+        if name.is_empty() {
+            return Err(Refusal::bad_request("Name parameter required."));
+        }
         let make = |pod: &mut Arc<Value>| bound(call, pod, (binding, node));
         let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
         self.change(&call.clone().admitted(), name, &change, options).await?;
@@ -117,7 +120,7 @@ fn created() -> Value {
 }
 
 fn named_alike(name: &str, sent: &Value, kind: &str) -> Result<(), Refusal> {
-    if ["", name].contains(&object::name(sent)) {
+    if object::name(sent) == name {
         return Ok(());
     }
     Err(Refusal::bad_request(format!("name in URL does not match name in {kind} object")))

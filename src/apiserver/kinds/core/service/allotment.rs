@@ -19,15 +19,14 @@ const KEPT: [&str; 3] = ["clusterIP", "clusterIPs", "ipFamilyPolicy"];
 
 /// Names the families of the addresses, which come with [`give`].
 pub(super) fn prepare_create(service: &mut Value) {
-    if is_external(service) {
-        return;
-    }
     let own = text(service, "clusterIP").to_owned();
     let spec = object::member_mut(object::map_of(service), "spec");
     if !own.is_empty() {
         spec.entry("clusterIPs").or_insert_with(|| json!([own]));
     }
-    fill_families(service);
+    if !is_external(service) {
+        fill_families(service);
+    }
 }
 
 /// Services are of one family, that of the cluster, unless they have no address and name their endpoints themselves.
