@@ -1,13 +1,13 @@
-//! What `answers.json`, `endpoints.json`, `plugins.json`, `side_by_side.json` and `writes.json` say of single rules: short
-//! sequences of requests to a fresh server, with what is to be seen in their answers. The facts were read off kube-apiserver
-//! v1.36.2, those of `nodes.json` and `off_by_default.json` from the tables of tests of its plugins, and those of `validation.json` from its
+//! What `answers.json`, `endpoints.json`, `plugins.json`, `requests.json`, `side_by_side.json` and `writes.json` say of single
+//! rules: short sequences of requests to a fresh server, with what is to be seen in their answers. The facts were read off
+//! kube-apiserver v1.36.2, those of `nodes.json` and `off_by_default.json` from the tables of tests of its plugins, and those of `validation.json` from its
 //! rules.
 //!
 //! A sequence may name `plugins` that are on beside the usual ones, the `without` that is off, an AdmissionConfiguration of
 //! `settings`, and `modes` of authorization.
 //! A step is `{"do": "METHOD /path", "type": content type, "body": …, "status": code}` with any of `has` (JSON pointer →
 //! value), `lacks` (JSON pointers), `says` (a part of the message), `warns` (parts of the warnings, one for each) and
-//! `bodyText` in place of `body`. `as` names the user, by default the administrator; one of `system:node:` is a node. What
+//! `bodyText` in place of `body`, and `headers` beside them. `as` names the user, by default the administrator; one of `system:node:` is a node. What
 //! `keep` names (name → JSON pointer into the answer) stands for `{{name}}` in the steps that follow.
 
 use std::collections::BTreeMap;
@@ -31,6 +31,9 @@ pub async fn send(server: &Server, step: &Value) -> Answer {
     };
     let content_type = step["type"].as_str().unwrap_or("application/json");
     let mut request = Request::builder().method(method).uri(path).header("content-type", content_type);
+    for (name, value) in step["headers"].as_object().into_iter().flatten() {
+        request = request.header(name, value.as_str().unwrap());
+    }
     if let Some(user) = step["as"].as_str() {
         let group = user.starts_with("system:node:").then(|| "system:nodes".to_owned());
         request = request.extension(Identity::new(user, group));
@@ -124,6 +127,7 @@ async fn single_rules_are_those_of_the_reference() {
         include_str!("nodes.json"),
         include_str!("off_by_default.json"),
         include_str!("plugins.json"),
+        include_str!("requests.json"),
         include_str!("side_by_side.json"),
         include_str!("validation.json"),
         include_str!("writes.json"),

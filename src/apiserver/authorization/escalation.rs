@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use admit_apimachinery::go::quote::{quote, quote_all};
+use admit_apimachinery::names::path_segment;
 use admit_apimachinery::pointer;
-use admit_apimachinery::status::Reason;
 use admit_policy::AccessAttributes;
 use admit_policy::rbac::{Missing, Rule, missing};
 use serde_json::Value;
@@ -52,12 +52,24 @@ impl Authorization {
             }
             _ => {
                 let text = |pointer: &str| pointer::text(object, pointer);
-                let plural = if text("/roleRef/kind") == "Role" { "roles" } else { "clusterroles" };
-                if self.may(objects, call, "bind", plural, text("/roleRef/name")) {
+                let (kind, name) = (text("/roleRef/kind"), text("/roleRef/name"));
+                let plural = match kind {
+                    "Role" => "roles",
+                    "ClusterRole" => "clusterroles",
+                    other => {
+                        let why = format!("unsupported role reference kind: {}", quote(other));
+                        return Err(Refusal::unclassified(why));
+                    }
+                };
+                if self.may(objects, call, "bind", plural, name) {
                     return Ok(());
                 }
+                if kind == "Role" && call.namespace.is_empty() {
+                    return Err(Refusal::bad_request("Namespace parameter required."));
+                }
+                check_role_name(name)?;
                 let role = self.rules(objects).role(object);
-                role.map_err(|why| Refusal::generic(Reason::NotFound, why.to_string()))?
+                role.map_err(|_| Refusal::not_listed(GROUP, plural, name))?
             }
         };
         let lacking = self.lacking(objects, call, &wanted);
@@ -85,6 +97,19 @@ impl Authorization {
     fn lacking(&self, objects: &dyn Objects, call: &Call, wanted: &[Rule]) -> Missing {
         let held = self.rules(objects).granted(&call.identity.to_user(), &call.namespace);
         missing(&held.rules, wanted)
+    }
+}
+
+/// Whether a role can have the name at all: it is looked for as if it was asked for by its path.
+fn check_role_name(name: &str) -> Result<(), Refusal> {
+    if name.is_empty() {
+        return Err(Refusal::bad_request("Name parameter required."));
+    }
+    match path_segment(name, false).as_slice() {
+        [] => Ok(()),
+        [problem, ..] => {
+            Err(Refusal::bad_request(format!("Name parameter invalid: {}: {problem}", quote(name))))
+        }
     }
 }
 

@@ -1,12 +1,14 @@
 //! One request to a resource: what it is about, who makes it, and the options of its query. HTTP makes it, the verbs of
 //! the registry carry it out, and admission and authorization decide about it.
 
+mod list_options;
 mod options;
 
 use std::sync::Arc;
 
+pub(crate) use self::list_options::{ListOptions, VersionMatch};
 pub(crate) use self::options::{
-    DeleteOptions, FieldValidation, ListOptions, Propagation, Query, VersionMatch, WriteOptions, unescape,
+    DeleteOptions, FieldValidation, Propagation, Query, WriteOptions, check_export, unescape,
 };
 
 use crate::clock::Clock;

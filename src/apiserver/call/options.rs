@@ -1,5 +1,7 @@
 //! Query parameters, decoded and validated as `meta/v1` option objects, with Kubernetes' error messages.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use admit_apimachinery::go;
 use serde_json::{Value, json};
 
@@ -38,9 +40,13 @@ impl Query {
 
     pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>, Refusal> {
         match self.get(name) {
-            None | Some("") => Ok(None),
-            Some(text) => text.parse().map(Some).map_err(|_| {
-                Refusal::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax"))
+            None => Ok(None),
+            Some(text) => text.parse().map(Some).map_err(|error: ParseIntError| {
+                let why = match error.kind() {
+                    IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+                    _ => "invalid syntax",
+                };
+                Refusal::bad_request(format!("strconv.ParseInt: parsing {}: {why}", go::quote(text)))
             }),
         }
     }
@@ -142,13 +148,13 @@ impl WriteOptions {
         user_agent: &str,
         mut causes: Vec<Cause>,
     ) -> Result<Self, Refusal> {
-        let dry_run = query.all("dryRun");
-        causes.extend(dry_run_cause(&dry_run));
         let field_manager = query.text("fieldManager");
         if field_manager.len() > MANAGER_LIMIT {
             causes.push(Cause::too_long("fieldManager", MANAGER_LIMIT));
         }
         causes.extend(unprintable(&field_manager));
+        let dry_run = query.all("dryRun");
+        causes.extend(dry_run_cause(&dry_run));
         let text = query.text("fieldValidation");
         let field_validation = match text.as_str() {
             "" | "Warn" => FieldValidation::Warn,
@@ -223,7 +229,7 @@ fn dry_run_cause(values: &[&str]) -> Option<Cause> {
     (!ok).then(|| Cause::unsupported("dryRun", &json!(values), &["All"]))
 }
 
-fn invalid_options(kind: &str, causes: Vec<Cause>) -> Refusal {
+pub(super) fn invalid_options(kind: &str, causes: Vec<Cause>) -> Refusal {
     Refusal::invalid_kind("meta.k8s.io", kind, "", causes)
 }
 
@@ -256,11 +262,11 @@ impl DeleteOptions {
             Some(body) => body,
             None => Self::from_query(query)?,
         };
-        if !raw.is_object() && !raw.is_null() {
-            return Err(Refusal::bad_request(go::json::without_kind(&raw)));
-        }
-        let kind = raw.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
-        let api_version = raw.get("apiVersion").and_then(Value::as_str).unwrap_or("meta.k8s.io/v1");
+        let said = |field: &str, unsaid: &'static str| {
+            let text = raw.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+            text.unwrap_or(unsaid)
+        };
+        let (kind, api_version) = (said("kind", "DeleteOptions"), said("apiVersion", "meta.k8s.io/v1"));
         if kind != "DeleteOptions" {
             return Err(Refusal::bad_request(format!(
                 "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \
@@ -344,107 +350,16 @@ fn propagation(raw: &Value, causes: &mut Vec<Cause>) -> Option<Propagation> {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum VersionMatch {
-    Exact,
-    NotOlderThan,
-}
-
-/// `ListOptions`, for lists, watches and deletions of collections.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ListOptions {
-    pub label_selector: String,
-    pub field_selector: String,
-    /// Empty when none was given.
-    pub resource_version: String,
-    pub version_match: Option<VersionMatch>,
-    /// 0: no limit.
-    pub limit: usize,
-    pub continue_token: String,
-    pub timeout_seconds: Option<u64>,
-    pub allow_bookmarks: bool,
-    pub send_initial_events: Option<bool>,
-}
-
-impl ListOptions {
-    /// # Errors
-    /// 400 for numbers that are none, 422 for members that exclude one another.
-    pub(crate) fn parse(query: &Query, watch: bool) -> Result<Self, Refusal> {
-        let limit = query.integer("limit")?.unwrap_or(0);
-        let timeout = query.integer("timeoutSeconds")?;
-        let options = Self {
-            label_selector: query.text("labelSelector"),
-            field_selector: query.text("fieldSelector"),
-            resource_version: query.text("resourceVersion"),
-            version_match: match query.get("resourceVersionMatch") {
-                Some("Exact") => Some(VersionMatch::Exact),
-                Some("NotOlderThan") => Some(VersionMatch::NotOlderThan),
-                _ => None,
-            },
-            limit: usize::try_from(limit).unwrap_or(0),
-            continue_token: query.text("continue"),
-            timeout_seconds: timeout.and_then(|seconds| u64::try_from(seconds).ok()),
-            allow_bookmarks: query.flag("allowWatchBookmarks").unwrap_or(false),
-            send_initial_events: query.flag("sendInitialEvents"),
-        };
-        let text = query.text("resourceVersionMatch");
-        let causes = if watch { options.watch_causes(&text) } else { options.list_causes(&text) };
-        if causes.is_empty() { Ok(options) } else { Err(invalid_options("ListOptions", causes)) }
-    }
-
-    /// Whether the request asks for a watch.
-    #[must_use]
-    pub(crate) fn wants_watch(query: &Query) -> bool {
-        query.flag("watch").unwrap_or(false)
-    }
-
-    fn watch_causes(&self, match_text: &str) -> Vec<Cause> {
-        let field = "resourceVersionMatch";
-        let mut causes = Vec::new();
-        if self.send_initial_events.is_some() && match_text != "NotOlderThan" {
-            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-            causes.push(Cause::forbidden(field, why));
+/// What `export` asked for is no longer done.
+///
+/// # Errors
+/// 400 for a read that asks for it.
+pub(crate) fn check_export(query: &Query) -> Result<(), Refusal> {
+    match query.flag("export") {
+        Some(true) => {
+            let why = "the export parameter, deprecated since v1.14, is no longer supported";
+            Err(Refusal::bad_request(why))
         }
-        if match_text.is_empty() {
-            return causes;
-        }
-        if self.send_initial_events.is_none() {
-            let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-            causes.push(Cause::forbidden(field, why));
-        }
-        if match_text != "NotOlderThan" {
-            causes.push(Cause::unsupported(field, &match_text.into(), &["NotOlderThan"]));
-        }
-        if !self.continue_token.is_empty() {
-            causes.push(Cause::forbidden(field, CONTINUED));
-        }
-        causes
-    }
-
-    fn list_causes(&self, match_text: &str) -> Vec<Cause> {
-        let field = "resourceVersionMatch";
-        let mut causes = Vec::new();
-        if !match_text.is_empty() {
-            if self.resource_version.is_empty() {
-                let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-                causes.push(Cause::forbidden(field, why));
-            }
-            if !self.continue_token.is_empty() {
-                causes.push(Cause::forbidden(field, CONTINUED));
-            }
-            if self.version_match.is_none() {
-                causes.push(Cause::unsupported(field, &match_text.into(), &["Exact", "NotOlderThan", ""]));
-            }
-            if self.version_match == Some(VersionMatch::Exact) && self.resource_version == "0" {
-                let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
-                causes.push(Cause::forbidden(field, why));
-            }
-        }
-        if self.send_initial_events.is_some() {
-            causes.push(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
-        }
-        causes
+        _ => Ok(()),
     }
 }
-
-const CONTINUED: &str = "resourceVersionMatch is forbidden when continue is provided";

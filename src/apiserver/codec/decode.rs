@@ -41,6 +41,7 @@ pub(crate) fn receive_kind(
     body: &Body,
 ) -> Result<Received, Refusal> {
     let document = parse(body).map_err(|why| why.refusal(Refusal::bad_request))?;
+    check_own_kind((group, kind), &document.value)?;
     let Some(id) = tables().kind(group, version, kind) else {
         return Ok(Received { object: document.value, strict: Vec::new(), emptied: Vec::new() });
     };
@@ -51,6 +52,22 @@ pub(crate) fn receive_kind(
             ))
         })
     })
+}
+
+/// Whether a body that says what it is says that it is of the kind.
+fn check_own_kind((group, kind): (&str, &str), document: &Value) -> Result<(), Refusal> {
+    let (Some(given), Some(api_version)) = (text(document, "kind"), text(document, "apiVersion")) else {
+        return Ok(());
+    };
+    if given == kind || !is_registered(&api_version, &given) {
+        return Ok(());
+    }
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    let package = group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
+    Err(Refusal::bad_request(format!(
+        "{given} in version \"{version}\" cannot be handled as a {kind}: converting ({version}.{given}) to \
+         ({package}.{kind}): unknown conversion"
+    )))
 }
 
 /// The refusal of a body that strict validation objects to.

@@ -158,6 +158,8 @@ struct Clause {
     as_kind: String,
     version: String,
     group: String,
+    stream: String,
+    pretty: bool,
 }
 
 /// The clauses of an `Accept` header, what is liked best first.
@@ -182,6 +184,8 @@ fn clause(text: &str) -> (f32, Clause) {
             Some(("as", value)) => value.clone_into(&mut clause.as_kind),
             Some(("v", value)) => value.clone_into(&mut clause.version),
             Some(("g", value)) => value.clone_into(&mut clause.group),
+            Some(("stream", value)) => value.clone_into(&mut clause.stream),
+            Some(("pretty", value)) => clause.pretty = value == "1",
             _ => {}
         }
     }
@@ -191,9 +195,14 @@ fn clause(text: &str) -> (f32, Clause) {
 impl Clause {
     fn accepted(&self) -> Option<Accepted> {
         let form = self.form()?;
+        if !matches!(self.stream.as_str(), "" | "watch") {
+            return None;
+        }
         match self.media_type.as_str() {
+            "application/json" | "*/*" | "application/*" if self.pretty => Some(Accepted::Pretty(form)),
             "application/json" | "*/*" | "application/*" => Some(Accepted::Json(form)),
-            "application/yaml" => Some(Accepted::Yaml(form)),
+            // Nobody streams documents of this type.
+            "application/yaml" if self.stream.is_empty() => Some(Accepted::Yaml(form)),
             "application/vnd.kubernetes.protobuf" if !matches!(form, Form::Table(_)) => {
                 Some(Accepted::Protobuf(form))
             }
@@ -208,7 +217,7 @@ impl Clause {
             _ => None,
         };
         match (self.as_kind.as_str(), self.group.as_str(), version) {
-            ("", _, _) => Some(Form::Whole),
+            ("", "", _) if self.version.is_empty() => Some(Form::Whole),
             ("Table", "meta.k8s.io", Some(version)) => Some(Form::Table(version)),
             ("PartialObjectMetadata", "meta.k8s.io", Some(version)) => Some(Form::Metadata(version, false)),
             ("PartialObjectMetadataList", "meta.k8s.io", Some(version)) => {

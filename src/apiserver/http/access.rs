@@ -17,8 +17,11 @@ pub(super) fn identity(server: &Server, parts: &http::request::Parts) -> Result<
     let bearer = parts.headers.get(header::AUTHORIZATION).and_then(|value| {
         // What is no text is no token that anybody has; it is not the absence of one.
         let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-        let (scheme, token) = value.trim().split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
+        let mut parts = value.trim().split(' ');
+        let is_bearer = parts.next().is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"));
+        // What follows the token is not read, and an empty one is none.
+        let token = parts.next().filter(|token| is_bearer && !token.is_empty())?;
+        Some(token.to_owned())
     });
     match bearer {
         Some(token) => {
@@ -39,7 +42,7 @@ pub(super) fn identity(server: &Server, parts: &http::request::Parts) -> Result<
 /// The request as something that may be allowed.
 pub(super) fn attributes(parts: &http::request::Parts, target: &Target) -> AccessAttributes {
     match target {
-        Target::Other => AccessAttributes::Path {
+        Target::Other | Target::Verb | Target::Broken => AccessAttributes::Path {
             verb: parts.method.as_str().to_lowercase(),
             path: parts.uri.path().to_owned(),
         },
@@ -65,7 +68,7 @@ pub(super) fn attributes(parts: &http::request::Parts, target: &Target) -> Acces
 
 /// A namespace lies in itself.
 fn namespace(place: &Place) -> String {
-    let itself = place.group.is_empty() && place.plural == "namespaces";
+    let itself = place.plural == "namespaces";
     let namespace = if itself { &place.name } else { &place.namespace };
     namespace.clone().unwrap_or_default()
 }
@@ -84,6 +87,7 @@ fn verb(method: &Method, place: &Place, query: &Query) -> &'static str {
     match *method {
         // Whatever the method: nothing else is served below the old prefix.
         _ if place.watch => "watch",
+        _ if place.proxy => "proxy",
         Method::POST => "create",
         Method::PUT => "update",
         Method::PATCH => "patch",

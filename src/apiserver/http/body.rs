@@ -1,11 +1,14 @@
 //! Reads request bodies, up to a size limit and in one of the supported formats.
 
+use admit_apimachinery::go;
 use axum::body::Body as HttpBody;
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use http_body_util::{BodyExt as _, Limited};
+use serde_json::Value;
 
-use crate::codec::{Body, Format, MAX_BODY};
+use crate::call::{Call, FieldValidation, WriteOptions};
+use crate::codec::{self, Body, Format, MAX_BODY, Received};
 use crate::registry::PatchFormat;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
@@ -57,10 +60,14 @@ async fn collected(body: HttpBody) -> Result<Bytes, Refusal> {
 /// # Errors
 /// 415 for a media type that objects of `info` are not read from.
 pub(super) fn format(info: &ResourceInfo, headers: &HeaderMap) -> Result<Format, Refusal> {
+    format_of(headers, info.builtin)
+}
+
+fn format_of(headers: &HeaderMap, protobuf: bool) -> Result<Format, Refusal> {
     match media_type(headers).as_deref() {
         None | Some("application/json") => Ok(Format::Json),
         Some("application/yaml") => Ok(Format::Yaml),
-        Some("application/vnd.kubernetes.protobuf") if info.builtin => Ok(Format::Protobuf),
+        Some("application/vnd.kubernetes.protobuf") if protobuf => Ok(Format::Protobuf),
         Some(_) => {
             let all = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
             Err(Refusal::unsupported_media_type(&all))
@@ -71,6 +78,23 @@ pub(super) fn format(info: &ResourceInfo, headers: &HeaderMap) -> Result<Format,
 pub(super) async fn object(info: &ResourceInfo, headers: &HeaderMap, body: Sent) -> Result<Body, Refusal> {
     let format = format(info, headers)?;
     Ok(Body { format, bytes: read(body).await? })
+}
+
+/// The options that came in a body; none came where it is empty, whatever it is said to be.
+///
+/// # Errors
+/// 413 and 400 as [`read`], 415 for a media type that options are not read from, 400 for what cannot be read.
+pub(super) async fn options(headers: &HeaderMap, body: Sent) -> Result<Option<Value>, Refusal> {
+    let bytes = read(body).await?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let body = Body { format: format_of(headers, true)?, bytes };
+    let options = codec::parse(&body).map_err(|why| why.refusal(Refusal::bad_request))?.value;
+    match options {
+        Value::Object(_) | Value::Null => Ok(Some(options)),
+        other => Err(Refusal::bad_request(go::json::without_kind(&other))),
+    }
 }
 
 /// # Errors
@@ -95,4 +119,26 @@ fn media_type(headers: &HeaderMap) -> Option<String> {
     let text = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     let media_type = text.split(';').next().unwrap_or_default().trim().to_lowercase();
     (!media_type.is_empty()).then_some(media_type)
+}
+
+/// What was read of a body, unless the client does not wish for what the schema does not know.
+///
+/// # Errors
+/// 400 that tells it.
+pub(super) fn known(
+    call: &Call,
+    options: &WriteOptions,
+    body: &Body,
+    received: Received,
+) -> Result<Value, Refusal> {
+    match options.field_validation {
+        FieldValidation::Strict if !received.strict.is_empty() => {
+            Err(codec::strict_refusal(&call.info, body, &received))
+        }
+        FieldValidation::Warn => {
+            received.strict.into_iter().for_each(|text| call.warnings.add(text));
+            Ok(received.object)
+        }
+        FieldValidation::Strict | FieldValidation::Ignore => Ok(received.object),
+    }
 }

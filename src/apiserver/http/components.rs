@@ -6,13 +6,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use axum::response::Response;
+use http::HeaderMap;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::accept::Accepted;
 use super::{Failure, presentation};
-use crate::call::{Call, Query};
+use crate::call::{Call, ListOptions, Query, check_export};
 use crate::object;
 use crate::registry::selector::Selector;
 use crate::resources::ResourceInfo;
@@ -27,8 +28,16 @@ pub(super) async fn answer(
     call: &Call,
     name: Option<&str>,
     query: &Query,
-    accepted: &Accepted,
+    (accepted, headers): (&Accepted, &HeaderMap),
 ) -> Result<Response, Failure> {
+    accepted.check_for(&call.info, headers, name.is_none())?;
+    let options = match name {
+        Some(_) => {
+            check_export(query)?;
+            ListOptions::default()
+        }
+        None => ListOptions::parse(query, false)?,
+    };
     let document = match name {
         Some(name) => match COMPONENTS.into_iter().find(|(known, _)| *known == name) {
             Some((name, port)) => status(name, port).await,
@@ -42,8 +51,7 @@ pub(super) async fn answer(
         None => {
             let mut items =
                 futures::future::join_all(COMPONENTS.map(|(name, port)| status(name, port))).await;
-            let asked = |name: &str| query.get(name).unwrap_or_default();
-            let selector = Selector::parse(&call.info, asked("labelSelector"), asked("fieldSelector"))?;
+            let selector = Selector::parse(&call.info, &options.label_selector, &options.field_selector)?;
             items.retain(|item| selector.matches(item));
             for item in &mut items {
                 object::set_field(item, "kind", None);
@@ -52,6 +60,8 @@ pub(super) async fn answer(
             json!({"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": items})
         }
     };
+    accepted.check_shape(&call.info, name.is_none())?;
+    presentation::include_is_known(accepted, query)?;
     Ok(presentation::shown_as(call, query, accepted, &document))
 }
 

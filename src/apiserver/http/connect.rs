@@ -2,11 +2,13 @@
 //! only a pod's node can provide, its log and streams to its containers. This server has no nodes: logs come from
 //! whatever runs pods beside it, and streams fail with the message of an API server that cannot find the node.
 
+use std::net::IpAddr;
+
 use admit_apimachinery::go;
 use admit_apimachinery::pointer;
 use axum::body::Body;
 use axum::response::Response;
-use http::{HeaderValue, Method, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::accept::Accepted;
@@ -94,7 +96,8 @@ impl Asked<'_> {
                 &Method::GET | &Method::POST,
             ) => {
                 self.admitted(subresource).await?;
-                Err(self.stream(subresource)?.into())
+                let upgrades = is_upgrade(&incoming.headers);
+                Err(self.stream(subresource, upgrades)?.into())
             }
             _ => Err(Refusal::method_not_allowed().into()),
         }
@@ -109,7 +112,28 @@ impl Asked<'_> {
 
     /// Why nothing is passed on to a pod, service or node.
     fn proxy(&self) -> Result<Refusal, Refusal> {
-        self.server.registry().get_builtin(self.call, self.name)?;
+        let (registry, info) = (self.server.registry(), &self.call.info);
+        let Some(name) = proxied(self.name) else {
+            let why = format!("invalid {} request {}", info.singular, go::quote(self.name));
+            return Err(Refusal::bad_request(why));
+        };
+        let object = registry.get_builtin(self.call, name)?;
+        // Nothing is passed on to this machine itself, nor to what has no address yet.
+        let address = match info.plural.as_str() {
+            "pods" => Some(pointer::text(&object, "/status/podIP")),
+            "nodes" => Some(pointer::text(&object, "/status/addresses/0/address")),
+            _ => None,
+        };
+        let is_near = |text: &str| text.parse::<IpAddr>().is_ok_and(|own| own.is_loopback());
+        if address.is_some_and(|text| text.is_empty() || is_near(text)) {
+            return Err(Refusal::bad_request("address not allowed"));
+        }
+        let served = registry.served();
+        let endpoints = served.table.find("", "v1", "endpoints").filter(|_| address.is_none());
+        if let Some(endpoints) = endpoints {
+            let call = self.call.about(endpoints, &self.call.namespace);
+            registry.get_builtin(&call, name).map_err(|_| Refusal::not_found(info, name))?;
+        }
         Ok(Refusal::unavailable("this server cannot reach what is behind the object"))
     }
 
@@ -128,6 +152,10 @@ impl Asked<'_> {
             None => return Err(self.unreachable(node_of(&pod))),
         };
         let mut response = Response::new(body);
+        if node_of(&pod).is_empty() {
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            return Ok(response);
+        }
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
         Ok(response)
     }
@@ -158,14 +186,20 @@ impl Asked<'_> {
     }
 
     /// Why there is no stream.
-    fn stream(&self, subresource: Subresource) -> Result<Refusal, Refusal> {
+    fn stream(&self, subresource: Subresource, upgrades: bool) -> Result<Refusal, Refusal> {
         let pod = self.server.registry().get_builtin(self.call, self.name)?;
         if subresource != Subresource::PortForward {
             self.container(&pod)?;
         }
         Ok(match node_of(&pod) {
             "" => Refusal::bad_request(format!("pod {} does not have a host assigned", self.name)),
-            node => self.unreachable(node),
+            node => match self.unreachable(node) {
+                // Who is found is asked for a stream, which this is none of.
+                refusal if refusal.code() == 501 && !upgrades => {
+                    Refusal::bad_request("Upgrade request required")
+                }
+                refusal => refusal,
+            },
         })
     }
 
@@ -207,8 +241,23 @@ impl Asked<'_> {
     }
 }
 
+/// The name in `name`, `name:port` or `scheme:name:port`.
+fn proxied(text: &str) -> Option<&str> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let name = match parts.as_slice() {
+        [name] | [name, _] | ["" | "http" | "https", name, _] => *name,
+        _ => return None,
+    };
+    (!name.is_empty()).then_some(name)
+}
+
 fn node_of(pod: &Value) -> &str {
     pointer::text(pod, "/spec/nodeName")
+}
+
+fn is_upgrade(headers: &HeaderMap) -> bool {
+    let mut texts = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    texts.any(|text| text.to_ascii_lowercase().contains("upgrade"))
 }
 
 /// `ParseInt(text, 10, 32)`, or why it is no port.

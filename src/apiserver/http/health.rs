@@ -106,7 +106,7 @@ pub(super) fn answer(server: &Server, path: &str, query: &Query) -> Option<Respo
         Some(check) => {
             let (_, passes) = checks.iter().find(|(name, _)| name == check)?;
             Some(match passes {
-                true => respond::text(200, "ok"),
+                true => respond::shown_text("ok"),
                 false => respond::text(500, "internal server error: not ready\n"),
             })
         }

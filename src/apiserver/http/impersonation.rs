@@ -7,7 +7,7 @@
 
 use admit_apimachinery::{
     go::quote::{quote, quote_all},
-    names::dns1123_subdomain,
+    names::{dns1123_label, dns1123_subdomain},
 };
 use std::collections::BTreeMap;
 
@@ -113,7 +113,8 @@ impl Wanted {
 
     fn account(&self) -> Option<(&str, &str)> {
         let (namespace, name) = self.user.strip_prefix("system:serviceaccount:")?.split_once(':')?;
-        (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
+        let is_one = dns1123_label(namespace).is_empty() && dns1123_subdomain(name).is_empty();
+        is_one.then_some((namespace, name))
     }
 
     fn node(&self) -> Option<&str> {

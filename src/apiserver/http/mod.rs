@@ -27,6 +27,7 @@ pub(crate) mod tls;
 
 use std::time::Duration;
 
+use admit_apimachinery::go;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -94,15 +95,16 @@ impl Incoming {
     /// What a request that creates something was sent with, whose answer `accepted` is to be the form of.
     ///
     /// # Errors
-    /// As those of its parts: the answer's form first, then the options, then the body.
+    /// As those of its parts: the answer's form first, then the body, then the options.
     async fn posted(
         self,
         info: &ResourceInfo,
         accepted: &Accepted,
     ) -> Result<(codec::Body, WriteOptions), Failure> {
         accepted.check()?;
-        let options = self.write_options("CreateOptions")?;
-        Ok((body::object(info, &self.headers, self.body).await?, options))
+        let options = self.write_options("CreateOptions");
+        let body = body::object(info, &self.headers, self.body).await?;
+        Ok((body, options?))
     }
 }
 
@@ -124,6 +126,9 @@ async fn answered(server: &Server, request: Request, noted: Option<Noted>) -> Re
     let (parts, body) = request.into_parts();
     let head = parts.method == Method::HEAD;
     let target = path::parse(parts.uri.path());
+    if let Some(response) = unread(&parts.uri, &target) {
+        return response;
+    }
     let attributes = access::attributes(&parts, &target);
     let identity = access::identity(server, &parts);
     if let Some(noted) = &noted {
@@ -159,6 +164,25 @@ async fn answered(server: &Server, request: Request, noted: Option<Noted>) -> Re
         *response.body_mut() = Body::empty();
     }
     response
+}
+
+/// The answer to a path of which nobody knows what is asked, whoever asks it.
+fn unread(uri: &http::Uri, target: &Target) -> Option<Response> {
+    match target {
+        Target::Resource(_) | Target::Other => None,
+        Target::Broken => Some(respond::plain(400, "400 Bad Request")),
+        Target::Verb => {
+            let at = uri.path_and_query().map_or_else(|| uri.path().to_owned(), ToString::to_string);
+            Some(respond::page(
+                500,
+                format!(
+                    "Internal Server Error: {}: failed to create RequestInfo: unable to determine kind and namespace \
+                     from url, {at}\n",
+                    go::quote(&at)
+                ),
+            ))
+        }
+    }
 }
 
 /// Answers a request where its work belongs: changes and long answers on threads of their own, and everything that is short
@@ -214,7 +238,7 @@ async fn in_turn(
 fn is_long(incoming: &Incoming, target: &Target) -> bool {
     match target {
         Target::Resource(place) => deadline::streams(place),
-        Target::Other => incoming.path.starts_with("/openapi/"),
+        Target::Other | Target::Verb | Target::Broken => incoming.path.starts_with("/openapi/"),
     }
 }
 
@@ -236,7 +260,7 @@ async fn route(
     }
     let outcome = match target {
         Target::Resource(place) => resource::answer(server, place, incoming, &accepted).await,
-        Target::Other => nonresource::answer(server, &incoming),
+        Target::Other | Target::Verb | Target::Broken => nonresource::answer(server, &incoming),
     };
     match outcome {
         Ok(response) => response,

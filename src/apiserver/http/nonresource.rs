@@ -20,6 +20,8 @@ pub(super) fn answer(server: &Server, incoming: &Incoming) -> Result<Response, F
     let served = server.registry().served();
     let rows = served.table.rows();
     match path.strip_suffix('/').filter(|_| path.starts_with("/api") || path == "/version/").unwrap_or(path) {
+        // Nothing is below the index of documents but documents.
+        "/openapi/v3/" => Ok(respond::nothing(404)),
         "" | "/" | "/index.html" => Ok(index(server)),
         "/version" => {
             only_get()?;
@@ -31,19 +33,19 @@ pub(super) fn answer(server: &Server, incoming: &Incoming) -> Result<Response, F
             discovered(discovery::handle(rows, "/api", &incoming.headers), incoming, true)
         }
         trimmed if trimmed == "/apis" || trimmed.starts_with("/api/") || trimmed.starts_with("/apis/") => {
-            match discovery::handle(rows, trimmed, &incoming.headers) {
-                None if trimmed.starts_with("/api/") => Err(Refusal::unknown_path().into()),
-                None if is_elsewhere(server, trimmed) => Ok(respond::service_unavailable()),
-                found => {
-                    let group =
-                        trimmed.strip_prefix("/apis/").map(|path| path.split('/').next().unwrap_or(path));
-                    let routed = match group {
-                        Some(group) => rows.iter().any(|row| row.builtin && row.group == group),
-                        None => trimmed != "/apis",
-                    };
-                    discovered(found, incoming, routed)
-                }
+            let found = discovery::handle(rows, trimmed, &incoming.headers);
+            if found.is_none() && is_elsewhere(server, trimmed) {
+                return Ok(respond::service_unavailable());
             }
+            // Upstream's router looks at the versions of groups that it knows.
+            let routed = match trimmed.strip_prefix("/apis/").and_then(|path| path.split_once('/')) {
+                Some((group, _)) => rows.iter().any(|row| row.builtin && row.group == group),
+                None => trimmed.starts_with("/api/"),
+            };
+            if found.is_none() && routed {
+                return Err(Refusal::unknown_path().into());
+            }
+            discovered(found, incoming, routed)
         }
         other if other.starts_with("/openapi/") => {
             let found = server.openapi().handle(rows, other, &incoming.query, &incoming.headers);
@@ -59,19 +61,26 @@ pub(super) fn answer(server: &Server, incoming: &Incoming) -> Result<Response, F
             }
         }
         "/.well-known/openid-configuration" => {
+            check_routed(&incoming.headers, &["application/json"])?;
             let host = incoming.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
             let document = server.issuer().configuration(host.unwrap_or_default());
             Ok(respond::issuer(&document, "application/json"))
         }
-        "/openid/v1/jwks" => {
+        "/openid/v1/jwks" | "/openid/v1/jwks/" => {
             accepted_key_set(incoming)?;
             Ok(respond::issuer(&server.issuer().key_set(), KEY_SET))
         }
-        "/metrics" => Ok(respond::text(200, server.metrics())),
-        "/metrics/slis" => Ok(respond::text(200, health::indicators(server))),
-        "/statusz" => Ok(respond::text(200, status_page(server))),
+        "/metrics" => Ok(respond::measured(server.metrics())),
+        "/metrics/slis" => Ok(respond::measured(health::indicators(server))),
+        "/statusz" => {
+            check_page(incoming)?;
+            Ok(respond::shown_text(status_page(server)))
+        }
         // Flags are the process' own, and it shows them with `--help`.
-        "/flagz" => Ok(respond::text(200, format!("admit flagz\n{FOR_PEOPLE}\n\n"))),
+        "/flagz" => {
+            check_page(incoming)?;
+            Ok(respond::shown_text(format!("admit flagz\n{FOR_PEOPLE}\n\n")))
+        }
         other => health::answer(server, other, &Query::parse(&incoming.query)).ok_or(Failure::NoSuchPage),
     }
 }
@@ -103,7 +112,24 @@ fn accepted_key_set(incoming: &Incoming) -> Result<(), Refusal> {
         let mut types = text.split(',').map(|clause| clause.split(';').next().unwrap_or_default().trim());
         types.any(|media_type| matches!(media_type, "*/*" | KEY_SET))
     };
-    if header.is_none_or(taken) { Ok(()) } else { Err(Refusal::no_representation(&[KEY_SET])) }
+    if header.is_none_or(|text| text.is_empty() || taken(text)) {
+        Ok(())
+    } else {
+        Err(Refusal::no_representation(&[KEY_SET]))
+    }
+}
+
+/// Pages for people are plain text, and that has to be wanted.
+fn check_page(incoming: &Incoming) -> Result<(), Refusal> {
+    let header = incoming.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
+    let wanted = |clause: &str| {
+        let media_type = clause.split(';').next().unwrap_or_default().trim();
+        matches!(media_type, "*/*" | "text/*" | "text/plain")
+    };
+    if header.is_none_or(|text| text.trim().is_empty() || text.split(',').any(wanted)) {
+        return Ok(());
+    }
+    Err(Refusal::not_acceptable(&["application/json", "application/yaml", "text/plain"]))
 }
 
 fn is_elsewhere(server: &Server, path: &str) -> bool {

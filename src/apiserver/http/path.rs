@@ -8,6 +8,10 @@ pub(super) enum Target {
     Resource(Place),
     /// Discovery, health, version, and what is not there.
     Other,
+    /// A verb of the old paths, without what it is about.
+    Verb,
+    /// No path: an escape in it is broken.
+    Broken,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,13 +26,13 @@ pub(super) struct Place {
     pub(super) rest: Option<String>,
     /// The old `/watch/` prefix.
     pub(super) watch: bool,
+    /// The old `/proxy/` prefix, below which nothing is served.
+    pub(super) proxy: bool,
 }
 
 pub(super) fn parse(path: &str) -> Target {
-    let Some(decoded) = unescape(&path.replace('+', "%2B")) else { return Target::Other };
-    let Some(rest) = decoded.strip_prefix('/') else { return Target::Other };
-    let rest = rest.strip_suffix('/').unwrap_or(rest);
-    let mut parts = rest.split('/');
+    let Some(decoded) = unescape(&path.replace('+', "%2B")) else { return Target::Broken };
+    let mut parts = decoded.trim_matches('/').split('/');
     let (group, version) = match parts.next() {
         Some("api") => ("", parts.next()),
         Some("apis") => match parts.next() {
@@ -43,14 +47,17 @@ pub(super) fn parse(path: &str) -> Target {
         return Target::Other;
     }
     let mut place = Place { group: group.to_owned(), version: version.to_owned(), ..Place::default() };
-    if parts.first() == Some(&"watch") && parts.len() > 1 {
-        place.watch = true;
+    if let Some(verb @ ("watch" | "proxy")) = parts.first().copied() {
+        if parts.len() < 2 {
+            return Target::Verb;
+        }
+        (place.watch, place.proxy) = (verb == "watch", verb == "proxy");
         parts.remove(0);
     }
     // `namespaces/NAME/status` is about the namespace, `namespaces/NAME/pods` about what is in it.
     let inside = parts.first() == Some(&"namespaces")
         && parts.len() > 2
-        && !(group.is_empty() && matches!(parts.get(2), Some(&("status" | "finalize"))));
+        && !matches!(parts.get(2), Some(&("status" | "finalize")));
     if inside {
         place.namespace = parts.get(1).map(|part| (*part).to_owned());
         parts.drain(..2);
@@ -58,7 +65,7 @@ pub(super) fn parse(path: &str) -> Target {
     let mut parts = parts.into_iter().map(str::to_owned);
     place.plural = parts.next().unwrap_or_default();
     place.name = parts.next();
-    place.subresource = parts.next();
+    place.subresource = if place.proxy { None } else { parts.next() };
     let rest: Vec<String> = parts.collect();
     place.rest = (!rest.is_empty()).then(|| rest.join("/"));
     Target::Resource(place)

@@ -15,7 +15,7 @@ use super::packed::packed;
 use super::path::Place;
 use super::presentation::{include, include_is_known, shown, shown_as};
 use super::{Failure, Incoming, body, components, connect, deadline, respond, reviews, stream};
-use crate::call::{Call, DeleteOptions, FieldValidation, ListOptions, Query, WriteOptions};
+use crate::call::{Call, DeleteOptions, ListOptions, Query, WriteOptions, check_export};
 use crate::codec;
 use crate::conversion::Conversions;
 use crate::emptied::Emptied;
@@ -46,6 +46,9 @@ pub(super) async fn answer(
     incoming: Incoming,
     accepted: &Accepted,
 ) -> Result<Response, Failure> {
+    if place.proxy {
+        return Err(Refusal::unknown_path().into());
+    }
     let served = server.registry().served();
     let Some(info) = served.table.find(&place.group, &place.version, &place.plural) else {
         if server.registry().is_served_elsewhere(&place.group, &place.version) {
@@ -209,10 +212,14 @@ impl Asked<'_> {
         let Self { server, call, name, query, accepted, incoming, .. } = self;
         match (call.info.kind.as_str(), &incoming.method) {
             ("ComponentStatus", &Method::GET) => {
-                components::answer(&call, name.as_deref(), &query, accepted).await
+                let headers = &incoming.headers;
+                components::answer(&call, name.as_deref(), &query, (accepted, headers)).await
             }
             ("ComponentStatus", _) => Err(Refusal::method_not_allowed().into()),
-            // There is nothing below what is only asked or done.
+            // There is nothing below what is only asked or done, nor outside of the namespaces it is done in.
+            _ if call.info.scope == Scope::Namespaced && call.namespace.is_empty() => {
+                Err(Refusal::unknown_path().into())
+            }
             _ if name.is_some() => Err(Refusal::unknown_path().into()),
             (kind, &Method::POST) if kind == BINDING.2 => {
                 connect::bind(server, &call, incoming, accepted).await
@@ -251,6 +258,8 @@ impl Asked<'_> {
         match &self.name {
             Some(name) if !self.legacy_watch => {
                 self.accepted.check_for(&self.call.info, &self.incoming.headers, false)?;
+                check_export(&self.query)?;
+                registry.check_version(&self.query.text("resourceVersion"))?;
                 // What has to be converted comes before the room for it, which others need while a webhook is waited for.
                 let converted = match self.call.converter() {
                     Some(_) => Some(by(self.incoming.until, registry.get(&self.call, name)).await?),
@@ -278,8 +287,6 @@ impl Asked<'_> {
             _ => {
                 self.accepted.check_for(&self.call.info, &self.incoming.headers, true)?;
                 let options = ListOptions::parse(&self.query, false)?;
-                self.accepted.check_shape(&self.call.info, true)?;
-                include_is_known(self.accepted, &self.query)?;
                 // As with one object.
                 let converted = match self.call.converter() {
                     Some(_) => Some(by(self.incoming.until, registry.list(&self.call, &options)).await?),
@@ -299,6 +306,8 @@ impl Asked<'_> {
                         Some(listing) => listing,
                         None => server.registry().list(&call, &options).await?,
                     };
+                    accepted.check_shape(&call.info, true)?;
+                    include_is_known(&accepted, &query)?;
                     let list = listing.into_value(&call.info);
                     Ok(packed(shown_as(&call, &query, &accepted, &list), &headers).await)
                 };
@@ -311,7 +320,7 @@ impl Asked<'_> {
     }
 
     async fn watch(self) -> Result<Response, Failure> {
-        self.accepted.check()?;
+        self.accepted.check_for(&self.call.info, &self.incoming.headers, true)?;
         if let Accepted::Yaml(_) = self.accepted {
             let types = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
             return Err(Refusal::not_acceptable(&types).into());
@@ -334,19 +343,25 @@ impl Asked<'_> {
 
     async fn create(self) -> Result<Response, Failure> {
         self.accepted.check()?;
-        let options = self.write_options("CreateOptions")?;
+        let options = self.write_options("CreateOptions");
         let Self { server, call, query, accepted, incoming, .. } = self;
-        let object = received(&call, &options, &incoming.headers, incoming.body).await?;
+        // What is sent comes first, and what it is sent with second.
+        let sent = body::object(&call.info, &incoming.headers, incoming.body).await?;
+        let options = options?;
+        let object = received(&call, &options, &sent)?;
         let answer = server.registry().create(&call, object, &options).await?;
         Ok(shown(&call, &query, accepted, &answer))
     }
 
     async fn update(self) -> Result<Response, Failure> {
         self.accepted.check()?;
-        let options = self.write_options("UpdateOptions")?;
+        let options = self.write_options("UpdateOptions");
         let Self { server, call, query, accepted, incoming, name, .. } = self;
         let name = name.unwrap_or_default();
-        let object = received(&call, &options, &incoming.headers, incoming.body).await?;
+        let bytes = body::read(incoming.body).await?;
+        let options = options?;
+        let sent = codec::Body { format: body::format(&call.info, &incoming.headers)?, bytes };
+        let object = received(&call, &options, &sent)?;
         let answer = server.registry().update(&call, &name, object, &options).await?;
         Ok(shown(&call, &query, accepted, &answer))
     }
@@ -355,9 +370,10 @@ impl Asked<'_> {
         self.accepted.check()?;
         let format = body::patch_format(&self.call.info, &self.incoming.headers)?;
         let apply = format == PatchFormat::Apply;
-        let options = WriteOptions::parse_patch(&self.query, self.incoming.user_agent(), apply)?;
+        let options = WriteOptions::parse_patch(&self.query, self.incoming.user_agent(), apply);
         let Self { server, call, query, accepted, incoming, name, .. } = self;
         let bytes = body::read(incoming.body).await?;
+        let options = options?;
         let name = name.unwrap_or_default();
         let answer = match format {
             PatchFormat::Apply => server.registry().apply(&call, &name, &bytes, &options).await?,
@@ -369,20 +385,13 @@ impl Asked<'_> {
     async fn delete(self) -> Result<Response, Failure> {
         self.accepted.check()?;
         let Self { server, call, query, accepted, incoming, name, .. } = self;
-        let body = body::object(&call.info, &incoming.headers, incoming.body).await?;
-        let document = if body.bytes.is_empty() {
-            None
-        } else {
-            Some(codec::parse(&body).map_err(|why| why.refusal(Refusal::bad_request))?.value)
-        };
+        let list = if name.is_none() { ListOptions::parse(&query, false)? } else { ListOptions::default() };
+        let document = body::options(&incoming.headers, incoming.body).await?;
+        let options = DeleteOptions::parse(&query, document)?;
         let registry = server.registry();
         let answer = match name {
-            Some(name) => registry.delete(&call, &name, &DeleteOptions::parse(&query, document)?).await?,
-            None => {
-                let list = ListOptions::parse(&query, false)?;
-                let options = DeleteOptions::parse(&query, document)?;
-                registry.delete_collection(&call, &list, &options).await?
-            }
+            Some(name) => registry.delete(&call, &name, &options).await?,
+            None => registry.delete_collection(&call, &list, &options).await?,
         };
         Ok(shown(&call, &query, accepted, &answer))
     }
@@ -401,29 +410,14 @@ async fn room(server: &Server, call: &Call, bytes: usize) -> Result<Reservation,
     server.answers().room(&call.identity.username, bytes).await
 }
 
-/// Reads the body as an object, and objects to what the schema does not know as the client wishes.
-async fn received(
-    call: &Call,
-    options: &WriteOptions,
-    headers: &http::HeaderMap,
-    body: body::Sent,
-) -> Result<Value, Refusal> {
-    let body = body::object(&call.info, headers, body).await?;
+/// Reads a body as an object, and objects to what the schema does not know as the client wishes.
+fn received(call: &Call, options: &WriteOptions, sent: &codec::Body) -> Result<Value, Refusal> {
     let mut received = match call.subresource {
-        Some(Subresource::Scale) => codec::receive_kind(SCALE, &body)?,
-        _ => codec::receive(&call.info, call.custom.as_deref(), &body)?,
+        Some(Subresource::Scale) => codec::receive_kind(SCALE, sent)?,
+        _ => codec::receive(&call.info, call.custom.as_deref(), sent)?,
     };
     if call.subresource != Some(Subresource::Scale) {
         call.emptied.set(std::mem::take(&mut received.emptied));
     }
-    match options.field_validation {
-        FieldValidation::Strict if !received.strict.is_empty() => {
-            Err(codec::strict_refusal(&call.info, &body, &received))
-        }
-        FieldValidation::Warn => {
-            received.strict.into_iter().for_each(|text| call.warnings.add(text));
-            Ok(received.object)
-        }
-        FieldValidation::Strict | FieldValidation::Ignore => Ok(received.object),
-    }
+    body::known(call, options, sent, received)
 }

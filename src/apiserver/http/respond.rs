@@ -39,8 +39,9 @@ pub(super) fn json_text(code: u16, text: impl Into<Body>) -> Response {
 /// In the media type that the client asked for.
 pub(super) fn document(code: u16, document: &Value, accepted: &Accepted) -> Response {
     match accepted {
-        Accepted::Json(_) | Accepted::Nothing => json(code, document),
-        Accepted::Pretty(_) => json_text(code, format!("{document:#}")),
+        Accepted::Json(_) => json(code, document),
+        // What cannot be told as it was asked for is told to people.
+        Accepted::Nothing | Accepted::Pretty(_) => json_text(code, format!("{document:#}")),
         Accepted::Protobuf(_) => match encode::encode(tables(), document) {
             Some(bytes) => {
                 let mut response = json(code, &Value::Null);
@@ -101,12 +102,39 @@ pub(super) fn service_unavailable() -> Response {
 }
 
 pub(super) fn text(code: u16, body: impl Into<String>) -> Response {
+    let mut response = page(code, body);
+    response.headers_mut().insert(header::CACHE_CONTROL, NO_CACHE);
+    response
+}
+
+/// A page of an error, before anything else is known of the request.
+pub(super) fn page(code: u16, body: impl Into<String>) -> Response {
+    let mut response = plain(code, body);
+    response.headers_mut().insert(NO_SNIFF.0, NO_SNIFF.1);
+    response
+}
+
+/// Text and nothing else.
+pub(super) fn plain(code: u16, body: impl Into<String>) -> Response {
     let mut response = Response::new(Body::from(body.into()));
     *response.status_mut() = status(code);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, NO_CACHE);
-    headers.insert(NO_SNIFF.0, NO_SNIFF.1);
+    response
+}
+
+/// A page for people, or for what collects measurements, which nobody is told not to guess the type of.
+pub(super) fn shown_text(body: impl Into<String>) -> Response {
+    let mut response = plain(200, body);
+    response.headers_mut().insert(header::CACHE_CONTROL, NO_CACHE);
+    response
+}
+
+/// Measurements, in the format of Prometheus that has no timestamps of creation.
+pub(super) fn measured(body: impl Into<String>) -> Response {
+    let mut response = shown_text(body);
+    let format = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(format));
     response
 }
 

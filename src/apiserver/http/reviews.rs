@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use admit_apimachinery::field_error::together;
 use admit_apimachinery::go::quote::quote_all;
 use admit_apimachinery::pointer;
+use admit_apimachinery::selector::{LabelSelector, field_terms};
 use admit_policy::AccessAttributes;
 use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::accept::Accepted;
 use super::asked_selectors;
-use super::{Failure, Incoming, respond};
+use super::{Failure, Incoming, body, respond};
 use crate::call::Call;
 use crate::codec;
 use crate::identity::Identity;
@@ -27,8 +28,8 @@ pub(super) async fn answer(
     incoming: Incoming,
     accepted: &Accepted,
 ) -> Result<Response, Failure> {
-    let (body, options) = incoming.posted(&call.info, accepted).await?;
-    let mut review = codec::receive(&call.info, None, &body)?.object;
+    let (sent, options) = incoming.posted(&call.info, accepted).await?;
+    let mut review = body::known(call, &options, &sent, codec::receive(&call.info, None, &sent)?)?;
     let mut metadata = json!({});
     if let Some(Value::Object(given)) = review.get("metadata") {
         metadata = Value::Object(given.clone());
@@ -196,7 +197,23 @@ fn access_review(registry: &Registry, user: &Identity, review: &Value) -> Value 
     if !access.reason.is_empty() {
         status["reason"] = access.reason.into();
     }
+    let unread = unread_selectors(&spec["resourceAttributes"]);
+    if !unread.is_empty() {
+        status["evaluationError"] = unread.join("; ").into();
+    }
     status
+}
+
+/// What is said of raw selectors that cannot be read: they are left out.
+fn unread_selectors(asked: &Value) -> Vec<String> {
+    let raw = |field: &str| asked[field]["rawSelector"].as_str().unwrap_or_default();
+    let (fields, labels) = (raw("fieldSelector"), raw("labelSelector"));
+    let unread = [
+        ("fieldSelector", field_terms(fields).is_err()),
+        ("labelSelector", LabelSelector::parse(labels).is_err()),
+    ];
+    let unread = unread.into_iter().filter(|(_, unread)| *unread);
+    unread.map(|(field, _)| format!("spec.resourceAttributes.{field} ignored due to parse error")).collect()
 }
 
 fn resource_attributes(asked: &Value) -> AccessAttributes {

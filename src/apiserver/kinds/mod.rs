@@ -130,6 +130,8 @@ pub(crate) enum Habit {
     PrefixIsName,
     /// Answers about field selectors say that it was this kind that does not know the field.
     NamedByFieldLabels,
+    /// The same, with its group and version.
+    PlacedByFieldLabels,
     /// Its own validation of a change leaves out the metadata of the change. Those of most kinds cover it once more,
     /// beside the common validation, which answers show.
     ChangeOnce,

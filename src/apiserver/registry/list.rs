@@ -279,6 +279,16 @@ impl Registry {
         self.store.kept(&call.key(name)).map_or(0, |kept| kept.object.weight())
     }
 
+    /// Whether a state that is no older than the version can be read.
+    ///
+    /// # Errors
+    /// 500 for what is no version, 504 for one that is not reached yet.
+    pub(crate) fn check_version(&self, version: &str) -> Result<(), Refusal> {
+        let asked = parse_version(version).map_err(|why| Refusal::unclassified(why.to_string()))?;
+        let newest = self.store.revision();
+        if asked > newest { Err(Refusal::too_large_version(asked, newest)) } else { Ok(()) }
+    }
+
     fn listed_revision(&self, options: &ListOptions) -> Result<Option<Revision>, Refusal> {
         let asked = parse_version(&options.resource_version)
             .map_err(|why| Refusal::bad_request(format!("invalid resource version: {why}")))?;

@@ -42,6 +42,9 @@ impl Registry {
         let binding = changed.as_ref().map_or(binding, |changed| &changed.object);
         let node = target(binding)?;
         self.admit(&review.with_object(binding)).await?;
+        if name.is_empty() {
+            return Err(Refusal::bad_request("Name parameter required."));
+        }
         let make = |pod: &mut Arc<Value>| bound(call, pod, (binding, node));
         // Nobody owns what a binding sets.
         let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Settled };
@@ -145,7 +148,7 @@ fn created() -> Value {
 }
 
 fn named_alike(name: &str, sent: &Value, kind: &str) -> Result<(), Refusal> {
-    if ["", name].contains(&object::name(sent)) {
+    if object::name(sent) == name {
         return Ok(());
     }
     Err(Refusal::bad_request(format!("name in URL does not match name in {kind} object")))

@@ -70,6 +70,10 @@ fn holds(term: &FieldTerm, object: &Value) -> bool {
 
 /// A field's value as selectors compare it: text, with the zero value for what is absent.
 fn field_text(object: &Value, path: &str) -> String {
+    // A list is accepted as a field, and never has a value.
+    if path == "status.podIPs" {
+        return String::new();
+    }
     let mut value = object;
     for step in field_path(path).split('.') {
         value = value.get(step).unwrap_or(&Value::Null);
@@ -88,7 +92,7 @@ fn field_path(path: &str) -> &str {
     match path {
         "status.successful" => "status.succeeded",
         "source" => "source.component",
-        "name" => "metadata.name",
+        "spec.host" => "spec.nodeName",
         other => other,
     }
 }
@@ -96,7 +100,10 @@ fn field_path(path: &str) -> &str {
 fn selectable(info: &ResourceInfo, path: &str) -> bool {
     match path {
         "metadata.name" => true,
-        "metadata.namespace" => info.scope == Scope::Namespaced || info.builtin,
+        // Kinds that say what they select by do not say it of a namespace that they have not.
+        "metadata.namespace" => {
+            info.scope == Scope::Namespaced || (info.builtin && info.selectable_fields.is_empty())
+        }
         other => info.selectable_fields.iter().any(|field| field == other),
     }
 }
@@ -112,6 +119,8 @@ fn unknown_field(info: &ResourceInfo, path: &str) -> Refusal {
     }
     Refusal::bad_request(if has(info, Habit::NamedByFieldLabels) {
         format!("field label \"{path}\" not supported for {}", info.kind)
+    } else if has(info, Habit::PlacedByFieldLabels) {
+        format!("field label not supported for {}, Kind={}: {path}", info.api_version(), info.kind)
     } else {
         format!("field label not supported: {path}")
     })

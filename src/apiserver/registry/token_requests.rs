@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use admit_apimachinery::go;
-use admit_apimachinery::status::Reason;
 use serde_json::{Value, json};
 
 use super::Registry;
@@ -33,14 +32,10 @@ impl Registry {
         options: &WriteOptions,
         issuer: &Issuer,
     ) -> Result<Value, Refusal> {
+        is_named(call, name, &asked)?;
         let account = self.get_builtin(&Call { subresource: None, ..call.clone() }, name)?;
         if asked.pointer("/spec/expirationSeconds").is_none_or(Value::is_null) {
             asked["spec"]["expirationSeconds"] = DEFAULT_SECONDS.into();
-        }
-        let named = |field: &str, own: &str| ["", own].contains(&object::meta_str(&asked, field));
-        if !named("name", name) || !named("namespace", &call.namespace) {
-            let why = "name in URL does not match name in TokenRequest object";
-            return Err(Refusal::bad_request(why));
         }
         track_request(call, &mut asked, options)?;
         let asked = self.admitted(call, name, asked, options).await?;
@@ -108,20 +103,21 @@ impl Registry {
             return Ok(None);
         };
         let text = |field: &str| reference.get(field).and_then(Value::as_str).unwrap_or_default();
-        let kind = match (text("apiVersion"), text("kind")) {
-            ("v1", "Pod") => "pod",
-            ("v1", "Secret") => "secret",
-            ("v1", "Node") => "node",
-            (version, kind) => {
+        // The group alone says what is meant: whatever has none is of the core.
+        let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+        let kind = match (group, text("kind")) {
+            ("", "Pod") => "pod",
+            ("", "Secret") => "secret",
+            ("", "Node") => "node",
+            (_, kind) => {
+                let version = text("apiVersion");
                 let slash = if version.contains('/') { "" } else { "/" };
                 let why = format!("cannot bind token to object of type {slash}{version}, Kind={kind}");
                 return Err(Refusal::bad_request(why));
             }
         };
-        let plural = format!("{kind}s");
         let Some((info, object)) = self.bindable(kind, &call.namespace, text("name")) else {
-            let why = format!("{plural} {} not found", go::quote(text("name")));
-            return Err(Refusal::generic(Reason::NotFound, why));
+            return Err(Refusal::not_listed("", &format!("{kind}s"), text("name")));
         };
         if !text("uid").is_empty() && text("uid") != object::uid(&object) {
             let why = format!(
@@ -129,7 +125,9 @@ impl Registry {
                  deleted and then recreated",
                 text("uid")
             );
-            return Err(Refusal::conflict(&info, text("name"), &why));
+            // Upstream tells the kind here where it tells the resource elsewhere.
+            let told = ResourceInfo { plural: text("kind").to_owned(), ..ResourceInfo::clone(&info) };
+            return Err(Refusal::conflict(&told, text("name"), &why));
         }
         let runs_as = object.pointer("/spec/serviceAccountName").and_then(Value::as_str);
         if kind == "pod" && runs_as != Some(account) {
@@ -141,6 +139,22 @@ impl Registry {
         let (name, uid) = (text("name").to_owned(), object::uid(&object).to_owned());
         Ok(Some(Binding { kind, name, uid }))
     }
+}
+
+/// Whether the request is about the account of the path, as far as it says so.
+fn is_named(call: &Call, account: &str, asked: &Value) -> Result<(), Refusal> {
+    let is = |field: &str, own: &str| ["", own].contains(&object::meta_str(asked, field));
+    if !is("namespace", &call.namespace) {
+        let why = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(Refusal::bad_request(why));
+    }
+    if !is("name", account) {
+        let given = object::meta_str(asked, "name");
+        let why = "must match the service account name if specified";
+        let cause = Cause::invalid("metadata.name", &given.into(), why);
+        return Err(Refusal::invalid_kind(GROUP, TOKEN_REQUEST.2, account, vec![cause]));
+    }
+    Ok(())
 }
 
 fn lifetime(asked: &Value) -> Result<i64, Refusal> {

@@ -111,7 +111,12 @@ impl Refusal {
             kind: plural.to_owned(),
             ..StatusDetails::default()
         };
-        Self::detailed(Reason::Forbidden, format!("{subject} is forbidden: {why}"), details)
+        let message = if plural.is_empty() && group.is_empty() {
+            format!("forbidden: {why}")
+        } else {
+            format!("{subject} is forbidden: {why}")
+        };
+        Self::detailed(Reason::Forbidden, message, details)
     }
 
     /// The 403 for creations in a namespace that is being deleted, with the cause that clients look for.
@@ -134,7 +139,8 @@ impl Refusal {
         Self::detailed(Reason::NotFound, message, Self::about(info, name))
     }
 
-    /// What a plugin does not find where it looks for it: upstream's listers name the kind, in lower case, as the resource.
+    /// What is not found by its names where something else looks for it. Upstream's listers name the kind, in lower case, as the
+    /// resource.
     #[must_use]
     pub(crate) fn not_listed(group: &str, kind: &str, name: &str) -> Self {
         let full = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };

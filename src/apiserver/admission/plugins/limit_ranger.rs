@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use admit_apimachinery::field_error::together;
 use admit_apimachinery::quantity::Quantity;
 use serde_json::Value;
 
@@ -140,12 +141,12 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
                 (kind @ "PersistentVolumeClaim", CLAIMS) => of_claim(kind, limit, request.object()),
                 _ => Vec::new(),
             };
-            found.extend(wrong.into_iter().filter(|text| !found.contains(text)).collect::<Vec<_>>());
+            found.extend(wrong);
         }
-        match found.as_slice() {
-            [] => {}
-            [one] => return Err(request.forbidden(one)),
-            several => return Err(request.forbidden(&format!("[{}]", several.join(", ")))),
+        // What several containers do wrong is told once.
+        let told = together(found.into_iter());
+        if !told.is_empty() {
+            return Err(request.forbidden(&told));
         }
     }
     Ok(())

@@ -18,7 +18,7 @@ use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ResourceSlice",
-    habits: &[Habit::AnswersDeleted],
+    habits: &[Habit::AnswersDeleted, Habit::PlacedByFieldLabels],
     stamp: Some(|slice, request| stamp(slice, request.clock)),
     stamp_change: Some(stamp),
     prepare_create: Some(drop_switched_off),

@@ -1,10 +1,11 @@
 //! The objects that say what is given, and those that every cluster has: the ServiceCIDR, and the Service by which pods
 //! reach the API server.
 
-use futures::future::{BoxFuture, join_all};
-use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::net::IpAddr;
+
+use futures::future::{BoxFuture, join_all};
+use serde_json::{Value, json};
 
 use super::ranges::{self, DEFAULT, ServiceNetwork, ServiceRange};
 use super::{ADDRESSES, RANGES, SERVICES, address_key};
