@@ -362,7 +362,7 @@ async fn policies_see_subresources_as_what_is_sent_to_them() {
     let binding = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}});
     refused(&post(&server, "/api/v1/namespaces/default/bindings", &binding).await, "bind");
     refused(&get(&server, &format!("{PODS}/p/proxy/a/b")).await, "proxy");
-    assert_eq!(get(&server, &format!("{PODS}/p/proxy/a")).await.status, 503);
+    assert_eq!(get(&server, &format!("{PODS}/p/proxy/a")).await.status, 400);
 
     let maps = "/api/v1/namespaces/default/configmaps";
     for name in ["x", "y"] {
