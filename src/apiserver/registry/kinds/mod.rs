@@ -220,7 +220,8 @@ fn causes(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Optio
         if is_change {
             causes.extend(validation::bare_finalizers(&call.info, object));
         }
-        for _ in 0..if is_change { 0 } else { validated_again(&call.info) } {
+        let again = if is_change { 0 } else { validated_again(&call.info) };
+        for _ in 0..again {
             causes.extend(metadata::validate(&call.info, object));
         }
     }
