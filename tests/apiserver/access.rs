@@ -213,7 +213,7 @@ async fn nobody_grants_more_than_it_has() {
     };
     assert_eq!(create(BINDINGS, binding("Role", "own")).await.0, 201);
     assert_eq!(create(BINDINGS, binding("ClusterRole", "cluster-admin")).await.0, 403);
-    let gone = "role.rbac.authorization.k8s.io \"gone\" not found";
+    let gone = "rolebindings.rbac.authorization.k8s.io \"gone\" not found";
     assert_eq!(create(BINDINGS, binding("Role", "gone")).await, (404, gone.to_owned()));
     // Two kilobytes that are 24 million permissions, and as many rules as fit into one role.
     let many = |prefix: &str| (0..70).map(|at| format!("{prefix}{at}")).collect::<Vec<_>>();

@@ -214,8 +214,8 @@ async fn an_autoscaler_has_two_shapes() {
     let change = json!({"spec": {"targetCPUUtilizationPercentage": 70}});
     assert_eq!(merge(&server, &format!("{}/a", path("v1")), &change).await.status, 200);
     let metrics = get(&server, &format!("{}/a", path("v2"))).await.body["spec"]["metrics"].clone();
-    assert_eq!(metrics[0]["resource"]["target"]["averageUtilization"], 70);
-    assert_eq!(metrics[1], sent["spec"]["metrics"][1], "what v1 has no field for is kept");
+    assert_eq!(metrics[1]["resource"]["target"]["averageUtilization"], 70);
+    assert_eq!(metrics[0], sent["spec"]["metrics"][1], "what v1 has no field for is kept");
     let table = accepting(&server, &format!("{}/a", path("v2")), TABLE).await.body;
     assert_eq!(table["rows"][0]["cells"][1], "Deployment/d");
     assert_eq!(table["rows"][0]["cells"][2], "cpu: <unknown>/70%, memory: <unknown>/1Mi");

@@ -26,7 +26,7 @@ async fn a_plugin_that_is_disabled_does_nothing() {
     assert_eq!((made.status, made.body["spec"].get("serviceAccountName")), (201, None), "{made:?}");
     let accounts = get(&server, "/api/v1/serviceaccounts").await;
     assert_eq!(accounts.body["items"], json!([]));
-    assert_eq!(get(&server, "/api/v1/configmaps").await.body["items"], json!([]));
+    assert_eq!(get(&server, "/api/v1/namespaces/default/configmaps").await.body["items"], json!([]));
 
     let server = without("DefaultTolerationSeconds").await;
     assert_eq!(post(&server, PODS, &pod("a")).await.body["spec"].get("tolerations"), None);

@@ -69,7 +69,8 @@ impl Authorization {
                 }
                 check_role_name(name)?;
                 let role = self.rules(objects).role(object);
-                role.map_err(|_| Refusal::not_listed(GROUP, plural, name))?
+                // The reference tells of the resource that was asked for, not of the role's.
+                role.map_err(|_| Refusal::not_listed(GROUP, &call.info.plural, name))?
             }
         };
         let lacking = self.lacking(objects, call, &wanted);

@@ -19,7 +19,8 @@ pub(super) fn answer(server: &Server, incoming: &Incoming) -> Result<Response, F
     };
     let served = server.registry().served();
     let rows = served.table.rows();
-    match path.strip_suffix('/').filter(|_| path.starts_with("/api") || path == "/version/").unwrap_or(path) {
+    let trimmed = if path.starts_with("/api") { path.trim_end_matches('/') } else { path };
+    match if path == "/version/" { "/version" } else { trimmed } {
         // Nothing is below the index of documents but documents.
         "/openapi/v3/" => Ok(respond::nothing(404)),
         "" | "/" | "/index.html" => Ok(index(server)),

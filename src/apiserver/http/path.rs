@@ -32,6 +32,10 @@ pub(super) struct Place {
 
 pub(super) fn parse(path: &str) -> Target {
     let Some(decoded) = unescape(&path.replace('+', "%2B")) else { return Target::Broken };
+    // No route begins so, though what it asks for could be told.
+    if decoded.starts_with("//") {
+        return Target::Other;
+    }
     let mut parts = decoded.trim_matches('/').split('/');
     let (group, version) = match parts.next() {
         Some("api") => ("", parts.next()),

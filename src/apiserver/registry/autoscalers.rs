@@ -157,6 +157,8 @@ pub(super) fn to_v1(stored: &Value) -> Value {
         let value = stored.get(half).and_then(|half| half.get(field)).filter(|value| !value.is_null());
         if let Some(value) = value {
             annotations.insert(annotation.to_owned(), annotation_of(field, value).to_string().into());
+        }
+        if view.get(half).is_some() {
             object::set_field(&mut view[half], field, None);
         }
     }

@@ -36,10 +36,10 @@ impl Registry {
         binding: &Value,
         options: &WriteOptions,
     ) -> Result<Value, Refusal> {
-        named_alike(name, binding, BINDING.2)?;
         let review = Review::create(asked, name, binding, options.dry_run, options.to_value());
         let changed = self.mutate(&review).await?;
         let binding = changed.as_ref().map_or(binding, |changed| &changed.object);
+        named_alike(name, binding, BINDING.2)?;
         let node = target(binding)?;
         self.admit(&review.with_object(binding)).await?;
         if name.is_empty() {

@@ -359,7 +359,7 @@ mod tests {
         let odd = claim(&json!({}), &json!({"allocatedResourceStatuses": {"storage": "Odd"}}));
         assert_eq!(
             texts(|errors| validate_status(&odd, &odd, errors)),
-            ["status.allocatedResourceStatus: Unsupported value: \"storage\": supported values: \
+            ["status.allocatedResourceStatuses: Unsupported value: \"storage\": supported values: \
               \"ControllerResizeInProgress\", \"ControllerResizeInfeasible\", \"NodeResizeInProgress\", \
               \"NodeResizeInfeasible\", \"NodeResizePending\""]
         );

@@ -83,35 +83,31 @@ pub(super) fn needs_resource_version(info: &ResourceInfo) -> bool {
 pub(super) fn default(call: &Call, object: &mut Value) {
     match &call.custom {
         Some(custom) => custom.fill(object),
-        None => call.emptied.put_back_for(object, |object| default_builtin(&call.info, object)),
+        None => {
+            call.emptied.put_back_for(object, |object| default_as(&call.info.version, &call.info, object))
+        }
     }
 }
 
 /// Fills in what is read of a stored object, which has nothing empty in it any longer.
 pub(super) fn default_stored(call: &Call, object: &mut Value) {
     if call.info.builtin && !call.emptied.places().is_empty() {
-        default_builtin(&call.info, object);
+        default_as(&call.info.version, &call.info, object);
     }
 }
 
 /// Fills in what may be left out of a built-in object that is made anew, and has nothing empty in it.
 pub(super) fn default_unsent(info: &ResourceInfo, object: &mut Value) {
-    default_builtin(info, object);
+    default_as(&info.version, info, object);
 }
 
 /// Fills in what a client may leave out of a built-in object in another version.
 pub(super) fn default_as(version: &str, info: &ResourceInfo, object: &mut Value) {
-    if let Some(default) = strategy(info).and_then(|strategy| strategy.default) {
-        default(version, object);
-    }
-}
-
-fn default_builtin(info: &ResourceInfo, object: &mut Value) {
     if info.builtin {
         fixed_defaults::fill(info, object);
     }
     if let Some(default) = strategy(info).and_then(|strategy| strategy.default) {
-        default(&info.version, object);
+        default(version, object);
     }
 }
 
