@@ -40,6 +40,20 @@ impl Place {
         matches!(self.path.first(), Some(Step::Name(name)) if name == "metadata")
     }
 
+    /// Whether nothing has taken its place in `object`, as defaults do.
+    pub(crate) fn is_empty_in(&self, object: &Value) -> bool {
+        let mut value = object;
+        for step in &self.path {
+            let part = match step {
+                Step::Name(name) => value.get(&**name),
+                Step::Index(index) => value.get(*index),
+            };
+            let Some(part) = part.filter(|part| !part.is_null()) else { return true };
+            value = part;
+        }
+        *value == self.empty()
+    }
+
     /// Puts it back into `root`, a value at the first `depth` steps of the path, unless something is there by now.
     fn restore(&self, depth: usize, root: &mut Value) {
         let Some((name, owner)) = self.owner(depth, root) else { return };

@@ -218,7 +218,7 @@ async fn an_autoscaler_has_two_shapes() {
     assert_eq!(metrics[0], sent["spec"]["metrics"][1], "what v1 has no field for is kept");
     let table = accepting(&server, &format!("{}/a", path("v2")), TABLE).await.body;
     assert_eq!(table["rows"][0]["cells"][1], "Deployment/d");
-    assert_eq!(table["rows"][0]["cells"][2], "cpu: <unknown>/70%, memory: <unknown>/1Mi");
+    assert_eq!(table["rows"][0]["cells"][2], "memory: <unknown>/1Mi, cpu: <unknown>/70%");
 }
 
 const PODS: &str = "/api/v1/namespaces/default/pods";

@@ -296,7 +296,7 @@ pub(super) fn count_generation(call: &Call, new: &mut Value, old: &Value) {
     // Those of a Deployment are handed on to its ReplicaSets.
     let annotations_count = call.info.builtin && call.info.plural == "deployments";
     let annotated = |object: &Value| object.pointer("/metadata/annotations").cloned();
-    let same = same_members(call, new, old, counts) && !kinds::counts_emptied(call);
+    let same = same_members(call, new, old, counts) && !kinds::counts_emptied(call, new);
     let changed = !same || (annotations_count && annotated(new) != annotated(old));
     if changed {
         let generation = object::generation(old) + 1;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, iter};
 
@@ -35,7 +35,7 @@ fn program(name: &str) -> Option<PathBuf> {
 }
 
 /// Starts one of them, as the user that it is in a cluster.
-fn start(envtest: &Envtest, program: &PathBuf, more: &[String]) -> Process {
+fn start(envtest: &Envtest, program: &Path, more: &[String]) -> Process {
     let name = program.file_name().unwrap().to_str().unwrap();
     let pair = envtest.clients.client(&format!("system:{name}"), "system:components");
     let own = kubeconfig(envtest.ports.1, &envtest.serving.pair.certificate, &pair);

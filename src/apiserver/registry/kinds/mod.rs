@@ -66,12 +66,12 @@ pub(super) fn alike(info: &ResourceInfo, field: &str, one: Option<&Value>, other
 
 /// Whether something empty that was sent makes a change of a specification in which there was nothing: these kinds compare
 /// what is in memory, and what was stored has nothing empty in it.
-pub(super) fn counts_emptied(call: &Call) -> bool {
+pub(super) fn counts_emptied(call: &Call, new: &Value) -> bool {
     const COMPARED: [&str; 3] =
         ["networkpolicies", "validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
     call.info.builtin
         && COMPARED.contains(&call.info.plural.as_str())
-        && call.emptied.places().iter().any(|place| !place.is_metadata())
+        && call.emptied.places().iter().any(|place| !place.is_metadata() && place.is_empty_in(new))
 }
 
 /// Whether PUT has to name the resourceVersion that it replaces.
