@@ -1,5 +1,7 @@
 //! Paths that are not resources: discovery, OpenAPI, version, health.
 
+use std::sync::Arc;
+
 use axum::response::Response;
 use http::Method;
 use serde_json::{Value, json};
@@ -9,6 +11,7 @@ use super::packed::packed_document;
 use super::{Failure, Incoming, health, respond};
 use crate::call::Query;
 use crate::discovery;
+use crate::resources::ResourceInfo;
 use crate::server::Server;
 use crate::status::Refusal;
 
@@ -48,19 +51,7 @@ pub(super) fn answer(server: &Server, incoming: &Incoming) -> Result<Response, F
             }
             discovered(found, incoming, routed)
         }
-        other if other.starts_with("/openapi/") => {
-            let found = server.openapi().handle(rows, other, &incoming.query, &incoming.headers);
-            match found {
-                // The documents of version 3 are never compressed.
-                Some(response) if other == "/openapi/v2" => {
-                    Ok(respond::finished(packed_document(response, &incoming.headers)))
-                }
-                Some(response) => Ok(respond::finished(response)),
-                // Below the index of documents a path that is none has an answer without words.
-                None if other.starts_with("/openapi/v3/") => Ok(respond::nothing(404)),
-                None => Err(Failure::NoSuchPage),
-            }
-        }
+        other if other.starts_with("/openapi/") => document(server, rows, other, incoming),
         "/.well-known/openid-configuration" => {
             check_routed(&incoming.headers, &["application/json"])?;
             let host = incoming.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
@@ -83,6 +74,25 @@ pub(super) fn answer(server: &Server, incoming: &Incoming) -> Result<Response, F
             Ok(respond::shown_text(format!("admit flagz\n{FOR_PEOPLE}\n\n")))
         }
         other => health::answer(server, other, &Query::parse(&incoming.query)).ok_or(Failure::NoSuchPage),
+    }
+}
+
+/// A document of OpenAPI.
+fn document(
+    server: &Server,
+    rows: &[Arc<ResourceInfo>],
+    path: &str,
+    incoming: &Incoming,
+) -> Result<Response, Failure> {
+    match server.openapi().handle(rows, path, &incoming.query, &incoming.headers) {
+        // The documents of version 3 are never compressed.
+        Some(response) if path == "/openapi/v2" => {
+            Ok(respond::finished(packed_document(response, &incoming.headers)))
+        }
+        Some(response) => Ok(respond::finished(response)),
+        // Below the index of documents a path that is none has an answer without words.
+        None if path.starts_with("/openapi/v3/") => Ok(respond::nothing(404)),
+        None => Err(Failure::NoSuchPage),
     }
 }
 

@@ -51,15 +51,8 @@ pub(super) async fn answer(
     }
     let served = server.registry().served();
     let Some(info) = served.table.find(&place.group, &place.version, &place.plural) else {
-        if server.registry().is_served_elsewhere(&place.group, &place.version) {
-            return Ok(respond::service_unavailable());
-        }
         let known = served.table.rows().iter().any(|row| row.builtin && row.group == place.group);
-        return Err(if known || place.group.is_empty() {
-            Refusal::unknown_path().into()
-        } else {
-            Failure::NoSuchPage
-        });
+        return unserved(server, &place, known || place.group.is_empty());
     };
     let custom = served.custom_version(info);
     if custom.is_none() && !info.builtin {
@@ -112,6 +105,14 @@ pub(super) async fn answer(
         response.extensions_mut().insert(Annotations(annotations));
     }
     Ok(response)
+}
+
+/// What is said of a resource that the table does not have; `known` is whether its group is one of the server's own.
+fn unserved(server: &Server, place: &Place, known: bool) -> Result<Response, Failure> {
+    if server.registry().is_served_elsewhere(&place.group, &place.version) {
+        return Ok(respond::service_unavailable());
+    }
+    Err(if known { Refusal::unknown_path().into() } else { Failure::NoSuchPage })
 }
 
 /// Whether the path has the shape that the row's scope asks for; the subresource that it names.
