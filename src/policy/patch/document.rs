@@ -51,13 +51,6 @@ impl Document {
                 self.add(&copy.path, Node::Closed(Value::Null), usize::MAX)
             }
             PatchOperation::Copy(copy) => {
-                // A member that is not there reads as null where those that are not there may be replaced.
-                if replacing == Replacing::OrAdding
-                    && self.find(&copy.from).is_none()
-                    && self.is_absent(&copy.from)
-                {
-                    return self.add(&copy.path, Node::Closed(Value::Null), usize::MAX);
-                }
                 let source = self.find(&copy.from).ok_or(PatchErrorKind::InvalidFromPointer)?;
                 let length = source.text_len();
                 // Counted before it is made.
