@@ -41,18 +41,24 @@ pub(super) fn remade(call: &Call, before: &Value, changed: Mutated) -> Result<Va
     Ok(object)
 }
 
-/// Entries of managers that cannot be read count for nothing, and those from before stay. An empty list is none.
+/// Entries of managers that cannot be read count for nothing, and those from before, which were made here, stay. An empty
+/// list is none.
 fn keep_readable_managers(call: &Call, before: &Value, made: &mut Value) {
-    let entries = |object: &Value| object.pointer("/metadata/managedFields").cloned();
+    fn entries(object: &Value) -> Option<&Value> {
+        object.pointer("/metadata/managedFields")
+    }
+    if entries(made) == entries(before) {
+        return;
+    }
     match managers::decode(made) {
         Err(why) => {
             call.warnings.add(format!(
                 ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating \
                  admission controller; please fix your requests: {why}"
             ));
-            object::set_meta(made, "managedFields", entries(before));
+            object::set_meta(made, "managedFields", entries(before).cloned());
         }
-        Ok(_) if entries(made).is_some_and(|entries| entries == json!([])) => {
+        Ok(_) if entries(made).is_some_and(|entries| *entries == json!([])) => {
             object::set_meta(made, "managedFields", None);
         }
         Ok(_) => {}
