@@ -39,6 +39,8 @@ pub(crate) enum Unreadable {
     NotText,
     #[error("it was not read within {} s; see whether the file system that it is on answers", PATIENCE.as_secs())]
     TooSlow,
+    #[error("the process ends")]
+    Ended,
 }
 
 impl Unreadable {
@@ -110,7 +112,10 @@ async fn within<T: Send + 'static>(
             let _held = permit;
             read()
         });
-        Ok(reading.await.map_err(io::Error::other)?)
+        // A runtime that ends takes what it has not begun with away.
+        reading.await.map_err(|error| {
+            if error.is_cancelled() { Unreadable::Ended } else { io::Error::other(error).into() }
+        })
     };
     timeout(patience, reading).await.unwrap_or(Err(Unreadable::TooSlow))
 }

@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::outside;
+use crate::outside::{self, Unreadable};
 
 /// How long files must have been left alone: one write is several events, one deployment several files.
 const SETTLED: Duration = Duration::from_millis(50);
@@ -50,14 +50,19 @@ impl Changes {
             }
             Ok(watcher)
         });
-        let watcher = match watching.await {
-            Ok(watched) => watched.map_err(|error: notify::Error| error.to_string()),
-            Err(stuck) => Err(stuck.to_string()),
+        let unwatched = |error: &dyn std::fmt::Display| {
+            tracing::warn!(%error, "files are not watched, and looked at every {} s", POLL.as_secs());
         };
-        let watcher = watcher.inspect_err(|error| {
-            tracing::warn!(error, "files are not watched, and looked at every {} s", POLL.as_secs());
-        });
-        Self { told, watcher: watcher.ok(), hangup: signal(SignalKind::hangup()).ok() }
+        let watcher = match watching.await {
+            Ok(watched) => watched.inspect_err(|error: &notify::Error| unwatched(error)).ok(),
+            // Nobody looks any more.
+            Err(Unreadable::Ended) => None,
+            Err(stuck) => {
+                unwatched(&stuck);
+                None
+            }
+        };
+        Self { told, watcher, hangup: signal(SignalKind::hangup()).ok() }
     }
 
     /// Waits until files may have changed.
