@@ -139,6 +139,9 @@ pub(crate) enum Habit {
     ObjectAgain,
     /// The same twice: as if the object was new, and as a change, which begins as if it was.
     ObjectTwice,
+    /// Something empty that was sent makes a change of a specification in which there was nothing: what is in memory is
+    /// compared, and what was stored has nothing empty in it.
+    CountsEmpty,
 }
 
 /// What the server does with objects of one kind. Functions that a kind does not need are left out.

@@ -3,10 +3,13 @@
 use admit_policy::webhook::{Configuration, Kind};
 use serde_json::{Value, json};
 
-use super::{HABITS, rule_scopes};
-use crate::kinds::Strategy;
+use super::rule_scopes;
 use crate::kinds::shared::defaults::{each, set_absent};
+use crate::kinds::{Habit, Strategy};
 use crate::status::{Causes, causes};
+
+/// Those of policies, and one more.
+const HABITS: &[Habit] = &[Habit::NeedsVersion, Habit::ChangeOnce, Habit::ObjectAgain, Habit::CountsEmpty];
 
 pub(super) const VALIDATING: Strategy = Strategy {
     kind: "ValidatingWebhookConfiguration",

@@ -5,14 +5,15 @@ use std::collections::HashSet;
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Value, json};
 
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::label_selector::{self, LabelValues};
 use crate::kinds::shared::network::{self, Network};
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "NetworkPolicy",
+    habits: &[Habit::CountsEmpty],
     default: Some(default),
     validate_create: Some(create),
     validate_update: Some(update),

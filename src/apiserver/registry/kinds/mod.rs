@@ -64,13 +64,9 @@ pub(super) fn alike(info: &ResourceInfo, field: &str, one: Option<&Value>, other
     tables.alike_as(&field.kind, one, other)
 }
 
-/// Whether something empty that was sent makes a change of a specification in which there was nothing: these kinds compare
-/// what is in memory, and what was stored has nothing empty in it.
+/// Whether something empty that was sent is a change by itself, and nothing has taken its place in `new`.
 pub(super) fn counts_emptied(call: &Call, new: &Value) -> bool {
-    const COMPARED: [&str; 3] =
-        ["networkpolicies", "validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
-    call.info.builtin
-        && COMPARED.contains(&call.info.plural.as_str())
+    has(&call.info, Habit::CountsEmpty)
         && call.emptied.places().iter().any(|place| !place.is_metadata() && place.is_empty_in(new))
 }
 
