@@ -44,7 +44,8 @@ impl Question<'_> {
             Err(_) => Vec::new(),
         };
         let each = if is_one { 1 } else { 2 };
-        let is_vacuous = self.is_vacuous(answers.get(each * self.changes.len()..), many, solver);
+        let is_vacuous =
+            self.is_vacuous(answers.get(self.changes.len().saturating_mul(each)..), many, solver);
         // Of each change it is asked whether there is such an object, and one that breaks nothing else.
         let mut of_each = answers.chunks(each);
         let (mut open, mut base) = (Vec::new(), Model::new());

@@ -60,10 +60,7 @@ impl Question<'_> {
             report.undecided.push(undecided(what));
             return;
         }
-        let first = match answers(solver, &self.overview(many), 3) {
-            Ok(answers) => answers,
-            Err(_) => Vec::new(),
-        };
+        let first = answers(solver, &self.overview(many), 3).unwrap_or_default();
         let is_vacuous = self.is_vacuous(first.get(many.goals.len().saturating_add(2)..), many, solver);
         let mut first = first.into_iter();
         // Of all that is not refused anew, else of anything.

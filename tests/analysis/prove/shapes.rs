@@ -167,31 +167,33 @@ pub(super) fn keyword(dice: &mut Dice, schema: &mut Value) {
     }
 }
 
-/// Adds a rule about such a value.
-pub(super) fn rule(dice: &mut Dice, schema: &mut Value) {
-    let timed = schema["format"].as_str().unwrap_or_default().to_owned();
-    let pool: &[&str] = match schema["type"].as_str() {
+/// What rules say of texts of a format.
+fn about_texts(format: &str) -> &'static [&'static str] {
+    match format {
+        "date-time" | "date" => {
+            &["self < timestamp('2024-06-01T00:00:00Z')", "self >= oldSelf", "self.getHours('+01:00') > 0"]
+        }
+        "duration" => &["self > duration('1m')", "self == oldSelf", "self.getMinutes() < 5"],
+        _ => &[
+            "self.size() < 3",
+            "self == oldSelf",
+            "self.startsWith('a') || self.endsWith('%')",
+            "isQuantity(self) && quantity(self).isGreaterThan(quantity('1'))",
+            "quantity(self).compareTo(quantity(oldSelf)) >= 0",
+            "!format.dns1123Label().validate(self).hasValue()",
+            "duration(self) > duration('1m')",
+            "self.matches('^a') == oldSelf.matches('^a')",
+            "self in ['a', 'b'] || int(self) > 3",
+        ],
+    }
+}
+
+/// What rules say of such a value.
+fn about(schema: &Value) -> &'static [&'static str] {
+    match schema["type"].as_str() {
         Some("boolean") => &["self || oldSelf", "self", "self == oldSelf"],
         Some("integer") => &["self > 1", "self >= oldSelf", "self != oldSelf + 1", "[self, 2].max() == self"],
-        Some("string") => match &*timed {
-            "date-time" | "date" => &[
-                "self < timestamp('2024-06-01T00:00:00Z')",
-                "self >= oldSelf",
-                "self.getHours('+01:00') > 0",
-            ],
-            "duration" => &["self > duration('1m')", "self == oldSelf", "self.getMinutes() < 5"],
-            _ => &[
-                "self.size() < 3",
-                "self == oldSelf",
-                "self.startsWith('a') || self.endsWith('%')",
-                "isQuantity(self) && quantity(self).isGreaterThan(quantity('1'))",
-                "quantity(self).compareTo(quantity(oldSelf)) >= 0",
-                "!format.dns1123Label().validate(self).hasValue()",
-                "duration(self) > duration('1m')",
-                "self.matches('^a') == oldSelf.matches('^a')",
-                "self in ['a', 'b'] || int(self) > 3",
-            ],
-        },
+        Some("string") => about_texts(schema["format"].as_str().unwrap_or_default()),
         Some("array") if schema["x-kubernetes-list-map-keys"].is_array() => &[
             "self.all(x, x.k != 'ab')",
             "self.exists_one(x, x.k == 'a')",
@@ -238,8 +240,12 @@ pub(super) fn rule(dice: &mut Dice, schema: &mut Value) {
             "string(self).size() < 3",
         ],
         _ => &["self > 1.0", "self >= oldSelf"],
-    };
-    let text = dice.pick(pool);
+    }
+}
+
+/// Adds a rule about such a value.
+pub(super) fn rule(dice: &mut Dice, schema: &mut Value) {
+    let text = dice.pick(about(schema));
     let mut rule = json!({"rule": text});
     if text.contains("oldSelf") && dice.roll(4) == 0 {
         rule["optionalOldSelf"] = true.into();
