@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::Undecided;
 use super::document::{Form, NodeId, World};
-use super::placed::Told;
 use super::term::{Sort, Term};
-use super::view::is_open;
+use super::told::Told;
+use super::view::{UNDECLARED, is_open};
 
 /// Something that is refused anew.
 #[derive(Clone, Debug)]
@@ -25,9 +25,6 @@ pub(super) struct Change {
     pub(super) refused: Term,
     pub(super) guessed: Option<String>,
 }
-
-/// Why of a map not all entries are known.
-pub(super) const UNDECLARED: &str = "entries that were undeclared properties";
 
 /// Two nodes of schemas that stand for one node of the objects.
 #[derive(Clone, Copy)]

@@ -34,7 +34,7 @@
 //! | `matched` | which requests a policy is asked about |
 //! | `side` | the rules that are compared, and what the engine says of an object |
 //! | `view` | how documents are seen |
-//! | `rules`, `placed`, `fields` | what rules say, as terms, and the fields that they read |
+//! | `rules`, `placed`, `told`, `fields` | what rules say, as terms, and the fields that they read |
 //! | `model` | answers of solvers, and the objects that they mean |
 //! | `shrink`, `search`, `mended` | smaller objects, objects without a solver, and objects that a server takes |
 //! | `agree` | whether terms say of an object what the engine says |
@@ -96,6 +96,7 @@ mod subject;
 mod subjects;
 mod term;
 mod texts;
+mod told;
 mod upgrade;
 mod value;
 mod view;

@@ -6,12 +6,14 @@ use admit_cel::syntax::Ast;
 use admit_policy::crd::rules::{RuleEnv, decl_type};
 use admit_policy::schema::{ListType, Rule, Schema};
 
-use super::changes::{Pair, UNDECLARED, are_keyed_alike, joined, stripped};
+use super::changes::{Pair, are_keyed_alike, joined, stripped};
 use super::document::{Form, NodeId, Origin, World};
 use super::eval::{Evaluator, Scope};
 use super::fields;
 use super::term::Term;
+use super::told::Told;
 use super::value::{Value, without_null};
+use super::view::UNDECLARED;
 use super::{Undecided, undecided};
 
 /// The objects of a request.
@@ -59,23 +61,6 @@ pub(super) struct PlaceOf {
     pub(super) looks_back: bool,
     /// Whether it may be broken, since what it is about is seen to be as it was; it may not fail even so.
     pub(super) is_forgiven: bool,
-}
-
-/// How servers name a rule that is broken.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Told {
-    /// Its message, or else its text.
-    pub(super) words: String,
-    /// Whether it may say anything else.
-    pub(super) is_computed: bool,
-}
-
-impl Told {
-    fn of(rule: &Rule) -> Self {
-        let words = if rule.message.is_empty() { &rule.rule } else { &rule.message };
-        let is_computed = !rule.message_expression.is_empty();
-        Self { words: words.trim().to_owned(), is_computed }
-    }
 }
 
 impl Verdict {

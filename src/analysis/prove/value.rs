@@ -2,12 +2,11 @@
 
 use std::rc::Rc;
 
-use super::changes::UNDECLARED;
 use super::document::{Form, NodeId, World};
 use super::named::Format;
 use super::readings::{Address, Network};
 use super::term::Term;
-use super::view::View;
+use super::view::{UNDECLARED, View};
 use super::{Undecided, undecided};
 
 /// What an expression comes to.
