@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::Undecided;
 use super::document::{Form, NodeId, World};
 use super::term::{Sort, Term};
-use super::view::is_open;
+use super::told::Told;
+use super::view::{UNDECLARED, is_open};
 
 /// Something that is refused anew.
 #[derive(Clone, Debug)]
@@ -19,7 +20,7 @@ pub(super) struct Change {
     /// The field of objects, without indices and keys.
     pub(super) field: String,
     /// The rule, if it is one.
-    pub(super) rule: Option<String>,
+    pub(super) rule: Option<Told>,
     /// When it is refused; more often than that, where `guessed` says why.
     pub(super) refused: Term,
     pub(super) guessed: Option<String>,
@@ -53,15 +54,20 @@ impl<'p> Pair<'p> {
         self.old == Some(self.new)
     }
 
+    /// Whether items are found by keys by which they were not found before.
+    pub(super) fn is_keyed_anew(self) -> bool {
+        let Self { new, old } = self;
+        new.list_type == Some(ListType::Map) && !old.is_some_and(|old| are_keyed_alike(old, new))
+    }
+
     /// Whether a value that is written as it was is surely seen to be unchanged: fields that are not declared are related to
     /// nothing, and neither are items of map lists that share their keys.
     pub(super) fn is_seen_unchanged(self) -> bool {
-        let Self { new, old } = self;
+        let new = self.new;
         if is_open(new) || (new.schema_type.is_none() && !new.int_or_string) {
             return false;
         }
-        let is_keyed = new.list_type == Some(ListType::Map);
-        if is_keyed && !old.is_some_and(|old| are_keyed_alike(old, new)) {
+        if self.is_keyed_anew() {
             return false;
         }
         let mut below = new.properties.keys().filter_map(|name| self.property(name));
@@ -99,6 +105,8 @@ pub(super) struct Judge<'w, 's> {
     pub(super) changes: Vec<Change>,
     /// Only what is not seen to be as it was is judged.
     pub(super) forgives: bool,
+    /// Whether the server looks at embedded objects, which it does whatever was there before.
+    pub(super) looks_within: bool,
 }
 
 /// A node, where it stands and what its schemas are.
@@ -123,6 +131,18 @@ impl Judge<'_, '_> {
         field: &str,
     ) -> Result<(), Undecided> {
         self.node(&Place { node, pair, schema, field: field.to_owned() })
+    }
+
+    /// An item that is not found by its keys is judged as a new one.
+    fn lost_item(&mut self, item: &Place<'_>, lost: Term) -> Result<(), Undecided> {
+        let before = self.changes.len();
+        self.forgives = false;
+        let judged = self.node(item);
+        self.forgives = true;
+        for change in self.changes.iter_mut().skip(before) {
+            change.refused = self.world.terms.and(&[lost, change.refused]);
+        }
+        judged
     }
 
     fn refuse(&mut self, place: &Place<'_>, keyword: &str, field: String, refused: Term) {
@@ -162,6 +182,7 @@ impl Judge<'_, '_> {
             self.refuse(place, "type", place.field.clone(), wrong);
         }
         self.null(place)?;
+        self.embedded(place, here);
         self.keywords(place, &form, here)?;
         self.required(place, here)?;
         match form {
@@ -173,14 +194,26 @@ impl Judge<'_, '_> {
                         continue;
                     };
                     let schema = format!("{}.properties[{name}]", place.schema);
-                    self.node(&Place { node, pair, schema, field: joined(&place.field, name) })?;
+                    let below = Place { node, pair, schema, field: joined(&place.field, name) };
+                    // Of what kind an object is, the server never sees to be as it was.
+                    let is_kind = place.field.is_empty() && matches!(&**name, "apiVersion" | "kind");
+                    let forgives = self.forgives;
+                    self.forgives = forgives && !is_kind;
+                    let judged = self.node(&below);
+                    self.forgives = forgives;
+                    judged?;
                 }
             }
             Form::List { items, .. } => {
                 let Some(pair) = place.pair.item() else { return Ok(()) };
-                for node in items {
+                for (at, node) in items.iter().enumerate() {
                     let schema = format!("{}.items", place.schema);
-                    self.node(&Place { node, pair, schema, field: format!("{}[]", place.field) })?;
+                    let below = Place { node: *node, pair, schema, field: format!("{}[]", place.field) };
+                    self.node(&below)?;
+                    if self.forgives && place.pair.is_keyed_anew() {
+                        let lost = self.world.lost(&place.pair.new.list_map_keys, items.get(..at), *node)?;
+                        self.lost_item(&below, lost)?;
+                    }
                 }
             }
             Form::Map { entries, .. } => {
@@ -212,6 +245,15 @@ impl Judge<'_, '_> {
         Ok(())
     }
 
+    /// What is an object of its own is to say what it is, and its metadata are to be some.
+    fn embedded(&mut self, place: &Place<'_>, here: Term) {
+        let was_embedded = place.pair.old.is_some_and(|old| old.embedded_resource);
+        if self.looks_within && place.pair.new.embedded_resource && !was_embedded {
+            let why = "what embedded objects must have".to_owned();
+            self.guess(place, "x-kubernetes-embedded-resource", here, why);
+        }
+    }
+
     fn required(&mut self, place: &Place<'_>, here: Term) -> Result<(), Undecided> {
         for name in &place.pair.new.checks.required {
             let field = joined(&place.field, name);
@@ -234,10 +276,14 @@ impl Judge<'_, '_> {
         let old = place.pair.old.map_or(&none, |old| &*old.checks);
         let is_scalar =
             matches!(form, Form::Bool(_) | Form::Int(_) | Form::Text(_) | Form::IntOrText { .. } | Form::Any);
+        let is_partial = self.world.partial.contains(&place.node);
+        if is_partial {
+            self.guess(place, "additionalProperties", here, UNDECLARED.to_owned());
+        }
         for (keyword, checks) in differing(&new.checks, old, is_scalar) {
             let alone =
                 Schema { schema_type: new.schema_type.clone(), checks: checks.into(), ..Schema::default() };
-            if matches!(form, Form::Any) {
+            if is_partial || matches!(form, Form::Any) {
                 self.guess(place, keyword, here, "bounds of what is not followed".to_owned());
                 continue;
             }

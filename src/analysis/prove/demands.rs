@@ -1,6 +1,6 @@
 //! What a schema demands of a node, as terms; below `allOf`, `anyOf`, `oneOf` and `not` too.
 
-use admit_policy::schema::{Checks, Schema};
+use admit_policy::schema::{Checks, Schema, SchemaType};
 use serde_json::Value;
 
 use super::Undecided;
@@ -206,7 +206,13 @@ impl<'s> World<'s> {
         self.check_size()?;
         let form = self.force(id)?;
         let own = self.node(id)?.schema;
-        let other_type = schema.schema_type.is_some() && schema.schema_type != own.schema_type;
+        let of_either = match (&form, &schema.schema_type) {
+            (Form::IntOrText { is_int, .. }, Some(SchemaType::Integer)) => Some(*is_int),
+            (Form::IntOrText { is_int, .. }, Some(SchemaType::String)) => Some(self.terms.not(*is_int)),
+            _ => None,
+        };
+        let has_type = schema.schema_type.is_some() && of_either.is_none();
+        let other_type = has_type && schema.schema_type != own.schema_type;
         let is_closed = schema.additional_properties.is_some() || schema.int_or_string;
         if other_type || is_closed || schema.checks.unique_items {
             return Ok(Err("alternatives of other types".to_owned()));
@@ -215,6 +221,7 @@ impl<'s> World<'s> {
             return Ok(Err("alternatives with a number of properties".to_owned()));
         }
         let mut parts = self.demands(id, schema)?;
+        parts.extend(of_either.map(Ok));
         match form {
             Form::Object(_) => {
                 for name in &schema.checks.required {

@@ -110,6 +110,10 @@ pub(super) struct World<'s> {
     pub(super) tells_defaults: bool,
     /// Under which condition a node that is made of others is of another type than its schema's.
     pub(super) mismatches: BTreeMap<NodeId, Term>,
+    /// Whether nodes of another type are let through, where they are as they were.
+    pub(super) keeps_wrong_types: bool,
+    /// Maps of which not all entries are thought of: they are made of objects that may have anything.
+    pub(super) partial: BTreeSet<NodeId>,
     /// Whether entries of maps are thought of with names alone that most maps allow.
     pub(super) has_usual_keys: bool,
     /// A property of a node that is that of another object.
@@ -135,6 +139,8 @@ impl<'s> World<'s> {
             cut_texts: BTreeSet::new(),
             tells_defaults: false,
             mismatches: BTreeMap::new(),
+            keeps_wrong_types: false,
+            partial: BTreeSet::new(),
             has_usual_keys: false,
             replaced: None,
             steps: 0,
@@ -250,7 +256,7 @@ impl<'s> World<'s> {
         let absent = self.terms.bool(false);
         let child = self.below(schema, node.here, absent, true);
         self.insert(id, name, child);
-        if node.schema.checks.required.iter().any(|required| **required == *name) {
+        if node.is_valid && node.schema.checks.required.iter().any(|required| **required == *name) {
             self.assume(node.here, absent);
         }
         Ok(())

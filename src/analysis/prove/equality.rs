@@ -1,6 +1,8 @@
 //! When values are equal, as admit-cel has it.
 
-use super::document::{Node, NodeId, World};
+use admit_policy::schema::Schema;
+
+use super::document::{Form, Node, NodeId, Origin, World};
 use super::readings::Address;
 use super::term::Term;
 use super::value::{Kind, List, Map, Value, without_null};
@@ -54,6 +56,7 @@ impl World<'_> {
             }
             (Value::List(a), Value::List(b)) => (no, self.equal_lists(a, b)?),
             (Value::Map(a), Value::Map(b)) => (no, self.equal_maps(a, b)?),
+            (Value::Object(a), Value::Object(b)) if a == b => (self.wrong_below(*a)?, self.terms.bool(true)),
             (Value::Object(a), Value::Object(b)) => (no, self.equal_objects(*a, *b)?),
             (Value::Object(_), Value::Map(_)) | (Value::Map(_), Value::Object(_)) => {
                 return Err(undecided("an object compared with a map"));
@@ -186,9 +189,6 @@ impl World<'_> {
 
     /// Objects of one schema, all of whose fields are declared.
     fn equal_objects(&mut self, left: NodeId, right: NodeId) -> Result<Term, Undecided> {
-        if left == right {
-            return Ok(self.terms.bool(true));
-        }
         let (a, b) = (self.node(left)?.clone(), self.node(right)?.clone());
         let is_closed = !is_open(a.schema) && !a.is_metadata;
         if !std::ptr::eq(a.schema, b.schema) || !is_closed {
@@ -226,9 +226,65 @@ impl World<'_> {
         Ok(self.terms.and(&parts))
     }
 
+    /// Whether something in what is there is of another type than is declared, which keeps it from being compared.
+    fn wrong_below(&mut self, id: NodeId) -> Result<Term, Undecided> {
+        self.check_size()?;
+        if !self.keeps_wrong_types || self.is_typed_as_it_was(id)? {
+            return Ok(self.terms.bool(false));
+        }
+        let below: Vec<NodeId> = match self.force(id)? {
+            Form::Object(_) => {
+                let schema = self.node(id)?.schema;
+                let names = schema.properties.keys();
+                names.filter_map(|name| self.property(id, name).transpose()).collect::<Result<_, _>>()?
+            }
+            Form::List { items, .. } => items,
+            Form::Map { entries, .. } => entries.into_iter().map(|(_, entry)| entry).collect(),
+            Form::Bool(_) | Form::Int(_) | Form::Text(_) | Form::IntOrText { .. } | Form::Any => Vec::new(),
+        };
+        let mut parts = Vec::new();
+        for child in below {
+            self.force(child)?;
+            let (here, wrong) = (self.node(child)?.here, self.wrong_type(child));
+            parts.push(self.terms.and(&[here, wrong]));
+            parts.push(self.wrong_below(child)?);
+        }
+        Ok(self.terms.or(&parts))
+    }
+
+    /// Whether what is in an object is of the types that are declared.
+    fn is_typed_as_it_was(&self, id: NodeId) -> Result<bool, Undecided> {
+        let node = self.node(id)?;
+        for (_, origin) in node.made_of.iter().flat_map(|sources| sources.iter()) {
+            if let Origin::Node(from) = origin
+                && !are_typed_alike(self.node(*from)?.schema, node.schema)
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Whether a field is there and not null.
     fn is_set(&mut self, node: &Node<'_>) -> Term {
         let not_null = self.terms.not(node.null);
         self.terms.and(&[node.present, not_null])
     }
+}
+
+/// Whether what one schema takes is of the types that another one declares.
+fn are_typed_alike(old: &Schema, new: &Schema) -> bool {
+    let has_type = new.int_or_string || new.schema_type.is_some();
+    if !has_type || old.int_or_string != new.int_or_string || old.schema_type != new.schema_type {
+        return !has_type;
+    }
+    let below = |new: Option<&Schema>, old: Option<&Schema>, is_open: bool| match (new, old) {
+        (Some(new), Some(old)) => are_typed_alike(old, new),
+        (Some(_), None) => !is_open,
+        (None, _) => true,
+    };
+    let is_open = is_open(old);
+    new.properties.iter().all(|(name, new)| below(Some(new), old.child(name), is_open))
+        && below(new.items.as_deref(), old.items.as_deref(), true)
+        && below(new.additional_schema(), old.additional_schema(), true)
 }

@@ -15,6 +15,24 @@ use super::guesses::MOST_KNOWN;
 use super::term::{Sort, Term};
 use super::value::Value;
 
+/// Functions of texts that never fail; neither does `matches` of a pattern that is written there, which was compiled.
+const TOTAL: &[&str] = &[
+    "startsWith",
+    "endsWith",
+    "contains",
+    "isURL",
+    "isIP",
+    "isCIDR",
+    "isQuantity",
+    "lowerAscii",
+    "upperAscii",
+    "trim",
+    "replace",
+    "split",
+    "size",
+    "!_",
+];
+
 /// How deep expressions are compared.
 const MOST_DEPTH: usize = 64;
 
@@ -48,7 +66,10 @@ impl Evaluator<'_, '_, '_> {
             return Ok(*truth);
         }
         // What it is made of fails before it does.
-        let mut errors = vec![self.world.terms.variable(Sort::Bool)];
+        let mut errors = Vec::new();
+        if !self.never_fails(id, MOST_DEPTH) {
+            errors.push(self.world.terms.variable(Sort::Bool));
+        }
         self.strict_errors(id, MOST_DEPTH, &mut errors);
         let truth = (self.world.terms.or(&errors), self.world.terms.variable(Sort::Bool));
         let guesses = &mut self.world.guesses;
@@ -60,6 +81,27 @@ impl Evaluator<'_, '_, '_> {
             guesses.known.insert(key, truth);
         }
         Ok(truth)
+    }
+
+    /// Whether an expression fails only where fields fail that it names, and of which that is known.
+    fn never_fails(&mut self, id: ExprId, depth: usize) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        let ast = self.ast;
+        match ast.expr(id) {
+            Expr::Literal(_) => true,
+            Expr::Ident(name) => self
+                .named(name)
+                .is_some_and(|outcome| self.world.terms.known_bool(outcome.error) == Some(false)),
+            Expr::Select { .. } => self.eval(id).is_ok(),
+            Expr::Call { function, target, args } => {
+                let all: Vec<ExprId> = target.iter().chain(args.iter()).copied().collect();
+                let is_total = TOTAL.contains(&&**function)
+                    || (**function == *"matches"
+                        && all.last().is_some_and(|last| matches!(ast.expr(*last), Expr::Literal(_))));
+                is_total && all.into_iter().all(|part| self.never_fails(part, depth))
+            }
+            Expr::List { .. } | Expr::Map(_) | Expr::Struct { .. } | Expr::Comprehension(_) => false,
+        }
     }
 
     /// When parts fail that are evaluated whatever comes out.

@@ -158,6 +158,29 @@ impl<'s> World<'s> {
         Ok(Some(if part.is_none() { equal } else { terms.and(&[both_there, equal]) }))
     }
 
+    /// Whether an item of an object that is written as it was is found by its keys as another one, or not at all.
+    pub(super) fn lost(
+        &mut self,
+        keys: &[Box<str>],
+        earlier: Option<&[NodeId]>,
+        item: NodeId,
+    ) -> Result<Term, Undecided> {
+        let mut reasons = Vec::new();
+        for key in keys {
+            let Some(child) = self.property(item, key)? else { return Ok(self.terms.bool(true)) };
+            let (present, null) = (self.node(child)?.present, self.node(child)?.null);
+            let absent = self.terms.not(present);
+            reasons.extend([absent, null]);
+        }
+        for other in earlier.into_iter().flatten() {
+            match self.same_keys_of(keys, *other, item)? {
+                Some(same) => reasons.push(same),
+                None => return Ok(self.terms.bool(true)),
+            }
+        }
+        Ok(self.terms.or(&reasons))
+    }
+
     /// Whether two items that are there have the same keys, all of them; none where that is not followed.
     pub(super) fn same_keys_of(
         &mut self,

@@ -23,6 +23,9 @@ fn of_type(schema_type: SchemaType) -> Schema {
     Schema { schema_type: Some(schema_type), ..Schema::default() }
 }
 
+/// A name that is seldom declared, of one that anything may have.
+const ANY_NAME: &str = "undeclared";
+
 /// A value under a condition.
 struct Piece<'s> {
     when: Term,
@@ -412,8 +415,11 @@ impl<'s> World<'s> {
                 From::Form(Form::Object(_), object_schema, node) => {
                     if is_open(object_schema) {
                         self.relax("undeclared properties");
+                        self.partial.insert(id);
+                        self.undeclared(*node, ANY_NAME, entry_schema)?;
                     }
-                    for name in object_schema.properties.keys() {
+                    let names = object_schema.properties.keys().map(|name| &**name);
+                    for name in names.chain(is_open(object_schema).then_some(ANY_NAME)) {
                         let Some(child) = self.property(*node, name)? else { continue };
                         let child_node = self.node(child)?.clone();
                         let present = child_node.written.map_or(child_node.present, |(written, _)| written);

@@ -10,9 +10,8 @@ use std::fmt::Write as _;
 
 use super::literal::{written_int, written_text};
 use super::model::{Given, Model, Sat};
-use super::refusals::{Many, Question, Report, answers};
+use super::refusals::{Many, Question, Report, Round, answers};
 use super::term::{Term, Terms};
-use super::written::Trial;
 use super::{Solver, undecided};
 
 /// Changes that are asked for by themselves.
@@ -53,32 +52,16 @@ impl Index {
     }
 }
 
-/// Everything that is needed to ask once more.
-struct Round<'r> {
-    many: &'r Many<'r>,
-    trial: &'r Trial<'r>,
-    over: &'r dyn Fn() -> bool,
-}
-
 impl Question<'_> {
-    pub(super) fn asked_of_many(
-        &self,
-        many: &Many<'_>,
-        trial: &Trial<'_>,
-        solver: &mut dyn Solver,
-        over: &dyn Fn() -> bool,
-        report: &mut Report,
-    ) {
+    pub(super) fn asked_of_many(&self, round: &Round<'_>, solver: &mut dyn Solver, report: &mut Report) {
+        let many = round.many;
         if many.goals.len() > MOST_CHANGES {
             let what = format!("more changes than are asked about: {}", many.goals.len());
             report.undecided.push(undecided(what));
             return;
         }
-        let first = match answers(solver, &self.overview(many)) {
-            Ok(answers) => answers,
-            Err(why) => return report.undecided.push(why),
-        };
-        let is_vacuous = self.is_vacuous(&first);
+        let first = answers(solver, &self.overview(many), 3).unwrap_or_default();
+        let is_vacuous = self.is_vacuous(first.get(many.goals.len().saturating_add(2)..), many, solver);
         let mut first = first.into_iter();
         // Of all that is not refused anew, else of anything.
         let base = match (first.next(), first.next()) {
@@ -86,17 +69,19 @@ impl Question<'_> {
             _ => Model::new(),
         };
         let of_each: Vec<Sat> = first.take(many.goals.len()).collect();
-        let mut open = Vec::new();
+        let (mut open, mut silent) = (Vec::new(), Vec::new());
         for (at, change) in self.changes.iter().enumerate() {
             match of_each.get(at) {
                 Some(Sat::No) => self.holds(change, is_vacuous, report),
-                Some(Sat::Yes(_) | Sat::Unknown) | None => open.push(at),
+                Some(Sat::Yes(_)) => open.push(at),
+                Some(Sat::Unknown) | None => silent.push(at),
             }
         }
-        self.show(&Round { many, trial, over }, base, open, solver, report);
+        silent.extend(self.show(round, base.clone(), open, solver, report));
+        self.each_alone(round, &silent, (&base, is_vacuous), solver, report);
     }
 
-    /// Looks for an object for each change that is open.
+    /// Looks for an object for each change that is open; the rules of which none was found.
     fn show(
         &self,
         round: &Round<'_>,
@@ -104,13 +89,14 @@ impl Question<'_> {
         mut open: Vec<usize>,
         solver: &mut dyn Solver,
         report: &mut Report,
-    ) {
+    ) -> Vec<usize> {
+        let mut hidden = Vec::new();
         let index = Index::of(&self.world.terms, round.many);
         for _ in 0..=MOST_ALONE {
             if open.is_empty() || (round.over)() {
                 break;
             }
-            let near = answers(solver, &self.near(round.many, &index, &open, &base)).unwrap_or_default();
+            let near = answers(solver, &self.near(round.many, &index, &open, &base), 3).unwrap_or_default();
             let mut near = near.iter();
             open.retain(|at| {
                 let Some(change) = self.changes.get(*at) else { return false };
@@ -123,11 +109,12 @@ impl Question<'_> {
             let Some(at) = open.first().copied() else { break };
             open.retain(|other| *other != at);
             let (Some(change), Some(goal)) = (self.changes.get(at), round.many.goals.get(at)) else { break };
-            let answer = answers(solver, &self.alone(round.many, *goal)).unwrap_or_default();
+            let answer = answers(solver, &self.one(round.many, *goal), 3).unwrap_or_default();
             let models: Vec<Model> =
                 answer.iter().filter_map(|answer| merged(answer, &base, round.many)).collect();
             match self.shown(change, models.iter().cloned(), round.trial, round.over) {
                 Some(found) => report.breaks.push(found),
+                None if change.rule.is_some() => hidden.push(at),
                 None => report.undecided.push(self.why(change, &answer).of(1, &change.place)),
             }
             base = models.into_iter().next().unwrap_or(base);
@@ -140,6 +127,7 @@ impl Question<'_> {
             };
             report.undecided.push(undecided(what).of(1, &change.place));
         }
+        hidden
     }
 
     /// An object of which nothing is refused anew, one of which something may be, and whether there is one for each change.
@@ -184,7 +172,7 @@ impl Question<'_> {
     }
 
     /// Any object that shows one change.
-    fn alone(&self, many: &Many<'_>, goal: Term) -> String {
+    fn one(&self, many: &Many<'_>, goal: Term) -> String {
         let roots: Vec<Term> = many.assumed.iter().chain([&goal]).copied().collect();
         let mut script = self.preamble(many.assumed, &[goal]);
         let _ = writeln!(script, "(assert {})", self.world.terms.name(goal));

@@ -34,15 +34,16 @@
 //! | `matched` | which requests a policy is asked about |
 //! | `side` | the rules that are compared, and what the engine says of an object |
 //! | `view` | how documents are seen |
-//! | `rules`, `placed`, `fields` | what rules say, as terms, and the fields that they read |
+//! | `rules`, `placed`, `told`, `fields` | what rules say, as terms, and the fields that they read |
 //! | `model` | answers of solvers, and the objects that they mean |
 //! | `shrink`, `search`, `mended` | smaller objects, objects without a solver, and objects that a server takes |
 //! | `agree` | whether terms say of an object what the engine says |
 //! | `question` | what may be claimed |
 //! | `query`, `script` | the questions, one after another |
-//! | `changes`, `refusals`, `many`, `upgrade`, `written` | what the next version of a definition refuses anew |
+//! | `changes`, `refusals`, `few`, `many`, `alone`, `upgrade`, `written` | what the next version of a definition refuses anew |
 
 mod agree;
+mod alone;
 mod builtin;
 mod calls;
 mod changes;
@@ -52,6 +53,7 @@ mod derived;
 mod document;
 mod equality;
 mod eval;
+mod few;
 mod fields;
 mod formats;
 mod found;
@@ -94,6 +96,7 @@ mod subject;
 mod subjects;
 mod term;
 mod texts;
+mod told;
 mod upgrade;
 mod value;
 mod view;
@@ -121,6 +124,15 @@ pub trait Solver {
     /// # Errors
     /// When it cannot be run, or broke off before it printed anything.
     fn ask(&mut self, script: &str) -> Result<String, SolverError>;
+
+    /// The same in one of so many parts of the time that is left; those that know of no end ask as ever.
+    ///
+    /// # Errors
+    /// The same.
+    fn ask_in_part(&mut self, script: &str, parts: usize) -> Result<String, SolverError> {
+        let _ = parts;
+        self.ask(script)
+    }
 }
 
 /// Why a solver gave no answer.

@@ -11,7 +11,9 @@ use super::document::{Form, NodeId, Origin, World};
 use super::eval::{Evaluator, Scope};
 use super::fields;
 use super::term::Term;
+use super::told::Told;
 use super::value::{Value, without_null};
+use super::view::UNDECLARED;
 use super::{Undecided, undecided};
 
 /// The objects of a request.
@@ -55,8 +57,10 @@ pub(super) struct Verdict {
 pub(super) struct PlaceOf {
     pub(super) document: String,
     pub(super) object: String,
-    pub(super) rule: String,
+    pub(super) rule: Told,
     pub(super) looks_back: bool,
+    /// Whether it may be broken, since what it is about is seen to be as it was; it may not fail even so.
+    pub(super) is_forgiven: bool,
 }
 
 impl Verdict {
@@ -173,9 +177,11 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
             return Err(undecided("rules of a list that is not followed").of(self.asked.side, &path));
         };
         // Items that have another old one, or one where they had none, are asked about anew.
-        let before = place.before.filter(|before| are_keyed_alike(before, place.schema));
-        let before = before.and_then(|before| before.items.as_deref());
-        for node in items {
+        let known = place.before.filter(|before| are_keyed_alike(before, place.schema));
+        let before = known.and_then(|before| before.items.as_deref());
+        let is_anew = Pair { new: place.schema, old: place.before }.is_keyed_anew();
+        let pair = Pair { new: child, old: place.before.and_then(|before| before.items.as_deref()) };
+        for (at, node) in items.iter().copied().enumerate() {
             let old = match place.old {
                 // Items of other lists have no old ones.
                 Old::None => Old::None,
@@ -184,6 +190,21 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
                 Old::Node(list) => self.old_item(place, list, node)?,
             };
             let below = below(place, child, before, path.clone(), format!("{}[]", place.field));
+            if is_anew {
+                // What is not found by its keys is a new item.
+                let earlier = items.get(..at);
+                let lost = self.world.lost(&place.schema.list_map_keys, earlier, node)?;
+                let asked = self.verdicts.len();
+                self.node(&Place { node, old, is_same: false, is_seen: false, ..below })?;
+                let is_seen = place.is_seen || (place.is_same && pair.is_seen_unchanged());
+                for verdict in self.verdicts.iter_mut().skip(asked).filter(|_| is_seen) {
+                    if !verdict.place.looks_back {
+                        let found = self.world.terms.not(lost);
+                        verdict.holds = self.world.terms.or(&[verdict.holds, found]);
+                    }
+                }
+                continue;
+            }
             self.node(&Place { node, old, ..below })?;
         }
         Ok(())
@@ -224,6 +245,9 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
             return Err(undecided("rules of a map that is not followed").of(self.asked.side, &path));
         };
         let before = place.before.and_then(|before| before.additional_schema());
+        if self.world.partial.contains(&place.node) {
+            return Err(undecided(UNDECLARED).of(self.asked.side, &path));
+        }
         for (key, node) in entries {
             let old = match place.old {
                 Old::Node(map) if map == place.node => Old::Node(node),
@@ -272,7 +296,8 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
             let known = place.before.filter(|before| is_known(before));
             let here = self.world.node(place.node)?.here;
             let object = place.field.clone();
-            let mut place_of = PlaceOf { document, object, rule: rule.rule.clone(), looks_back: false };
+            let mut place_of =
+                PlaceOf { document, object, rule: Told::of(rule), looks_back: false, is_forgiven: false };
             let checked = match env.checked(rule) {
                 Ok(checked) => checked,
                 Err(error) => {
@@ -286,9 +311,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
             }
             place_of.looks_back = checked.uses_variable("oldSelf");
             let forgives = self.asked.before.is_some_and(|before| before.forgives);
-            if forgives && place.is_seen && !place_of.looks_back {
-                continue;
-            }
+            place_of.is_forgiven = forgives && place.is_seen && !place_of.looks_back;
             let is_optional = rule.optional_old_self == Some(true);
             match self.rule(place, checked.ast(), &place_of, is_optional) {
                 Ok(Some(verdict)) => self.verdicts.push(verdict),
@@ -311,7 +334,8 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
     ) -> Result<Option<Verdict>, Undecided> {
         let mut asked = self.world.node(place.node)?.here;
         let mut scope = Scope::default();
-        let (own, null) = (self.world.value_of(place.node)?, self.world.node(place.node)?.null);
+        let (own, null) = (self.world.value_of_its_type(place.node)?, self.world.node(place.node)?.null);
+        let mut wrong = vec![self.world.wrong_type(place.node)];
         let own = self.world.good(without_null(own, null));
         let own = self.world.read(own);
         scope.globals.insert("self", own);
@@ -321,8 +345,10 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
                 Old::None if !is_optional => return Ok(None),
                 Old::None => (self.world.terms.bool(false), Value::Null),
                 Old::Node(old) => {
-                    let value = self.world.value_of(old)?;
+                    let value = self.world.value_of_its_type(old)?;
                     let node = self.world.node(old)?.clone();
+                    let is_wrong = self.world.wrong_type(old);
+                    wrong.push(self.world.terms.and(&[node.here, is_wrong]));
                     (node.here, without_null(value, node.null))
                 }
             };
@@ -345,6 +371,10 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         }
         self.world.evaluate_at(self.asked.side, &place_of.document);
         let (error, holds) = Evaluator::new(self.world, &scope, ast).run()?;
+        // What is of another type cannot be looked at.
+        wrong.push(error);
+        let error = self.world.terms.or(&wrong);
+        let holds = if place_of.is_forgiven { self.world.terms.bool(true) } else { holds };
         Ok(Some(Verdict { asked, error, holds, place: place_of.clone() }))
     }
 }

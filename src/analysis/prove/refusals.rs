@@ -72,6 +72,13 @@ pub(super) struct Many<'m> {
     pub(super) texts: &'m Model,
 }
 
+/// Everything that is needed to ask once more.
+pub(super) struct Round<'r> {
+    pub(super) many: &'r Many<'r>,
+    pub(super) trial: &'r Trial<'r>,
+    pub(super) over: &'r dyn Fn() -> bool,
+}
+
 /// What may be refused anew, and the objects of which it is.
 pub(super) struct Question<'s> {
     pub(super) world: World<'s>,
@@ -80,6 +87,8 @@ pub(super) struct Question<'s> {
     pub(super) changes: Vec<Change>,
     /// What the old definition asks and is not followed.
     left_out: BTreeSet<String>,
+    /// When each change is refused where nothing keeps rules from being run.
+    pub(super) unblocked: Vec<Term>,
 }
 
 impl<'s> Question<'s> {
@@ -90,6 +99,7 @@ impl<'s> Question<'s> {
         step: Step,
     ) -> Result<Self, Undecided> {
         world.tells_defaults = step == Step::Create;
+        world.keeps_wrong_types = step != Step::Create;
         world.guesses.are_allowed = true;
         let stored = root(&mut world, &old.typed)?;
         let body = if step == Step::Status { Some(root(&mut world, &old.typed)?) } else { None };
@@ -114,12 +124,17 @@ impl<'s> Question<'s> {
         if step == Step::Create && old.has_status {
             world.forget(stored, "status")?;
         }
-        let mut changes = judged(&mut world, written, old, new, step)?;
+        if step == Step::Create && new.has_status {
+            world.forget(written, "status")?;
+        }
+        // A status that is dropped from now on was there for all that is demanded of objects, what stays the same included.
+        let known = (step != Step::Create || old.has_status || !new.has_status).then_some(old);
+        let mut changes = judged(&mut world, written, known, new, step)?;
         let old_object = (step != Step::Create).then_some(before);
         let objects = Objects { new: written, old: old_object };
         let changed = (step == Step::Status).then_some("status");
-        let compared = Before { schema: &old.rules, forgives: step != Step::Create, changed };
-        let asked = Asked { schema: &new.rules, place: &new.place, objects, side: 1, before: Some(compared) };
+        let before = known.map(|old| Before { schema: &old.rules, forgives: step != Step::Create, changed });
+        let asked = Asked { schema: &new.rules, place: &new.place, objects, side: 1, before };
         add_rules(&mut world, &asked, &mut changes)?;
         let mut left_out = BTreeSet::new();
         if !changes.is_empty() {
@@ -138,7 +153,7 @@ impl<'s> Question<'s> {
             Some(body) => (body, Some(stored)),
             None => (stored, None),
         };
-        Ok(Self { world, roots, changes, left_out })
+        Ok(Self { world, roots, changes, left_out, unblocked: Vec::new() })
     }
 
     pub(super) fn asked(
@@ -158,52 +173,21 @@ impl<'s> Question<'s> {
         if self.changes.is_empty() {
             return report;
         }
-        let goals: Vec<Term> = self.changes.iter().map(|change| change.refused).collect();
+        let mut goals: Vec<Term> = self.changes.iter().map(|change| change.refused).collect();
+        self.unblocked = self.unblocked();
+        let count = goals.len();
+        goals.extend(&self.unblocked);
         self.world.settle(&goals);
+        goals.truncate(count);
         let Needed { assumed, texts } = self.world.needed(&goals);
         let roots: Vec<Term> = assumed.iter().chain(&goals).copied().collect();
         let values = self.world.terms.variables_of(&roots).len();
+        let many = Many { assumed: &assumed, goals: &goals, texts: &texts };
+        let round = Round { many: &many, trial, over };
         if values.saturating_mul(goals.len()) > MOST_VALUES {
-            self.asked_of_many(
-                &Many { assumed: &assumed, goals: &goals, texts: &texts },
-                trial,
-                solver,
-                over,
-                &mut report,
-            );
-            return report;
-        }
-        let script = self.script(&assumed, &goals, &roots);
-        let answers = match answers(solver, &script) {
-            Ok(answers) => answers,
-            Err(why) => {
-                report.undecided.push(why);
-                return report;
-            }
-        };
-        let is_vacuous = self.is_vacuous(&answers);
-        // Of each change it is asked whether there is such an object, and one that breaks nothing else.
-        let mut answers = answers.chunks(if self.changes.len() > 1 { 2 } else { 1 });
-        for change in &self.changes {
-            let answer = answers.next().unwrap_or_default();
-            if answer.first() == Some(&Sat::No) {
-                self.holds(change, is_vacuous, &mut report);
-                continue;
-            }
-            let models = answer.iter().rev().filter_map(|answer| match answer {
-                Sat::Yes(model) => Some(
-                    model
-                        .iter()
-                        .map(|(name, given)| (name.clone(), given.clone()))
-                        .chain(texts.clone())
-                        .collect(),
-                ),
-                Sat::No | Sat::Unknown => None,
-            });
-            match self.shown(change, models, trial, over) {
-                Some(found) => report.breaks.push(found),
-                None => report.undecided.push(self.why(change, answer).of(1, &change.place)),
-            }
+            self.asked_of_many(&round, solver, &mut report);
+        } else {
+            self.asked_of_few(&round, &roots, solver, &mut report);
         }
         report
     }
@@ -235,10 +219,24 @@ impl<'s> Question<'s> {
         None
     }
 
-    /// Whether no object is left of which something was asked: texts that are all in more parts than are thought of.
-    pub(super) fn is_vacuous(&self, answers: &[Sat]) -> bool {
-        let of_texts = answers.iter().rev().take(self.world.cut_texts.len());
-        of_texts.into_iter().any(|answer| !matches!(answer, Sat::Yes(_)))
+    /// Whether no object is left of which something was asked: texts that are all in more parts than are thought of. What was not
+    /// answered about that is asked once more.
+    pub(super) fn is_vacuous(
+        &self,
+        answered: Option<&[Sat]>,
+        many: &Many<'_>,
+        solver: &mut dyn Solver,
+    ) -> bool {
+        let is_there = |answers: &[Sat]| {
+            let there = answers.iter().filter(|answer| matches!(answer, Sat::Yes(_)));
+            there.count() >= self.world.cut_texts.len()
+        };
+        if self.world.cut_texts.is_empty() || answered.is_some_and(is_there) {
+            return false;
+        }
+        let mut script = self.preamble(many.assumed, &[]);
+        self.ask_of_texts(&mut script);
+        !answers(solver, &script, 4).is_ok_and(|answers| is_there(&answers))
     }
 
     /// Asks whether the texts that are thought of in few parts may be there.
@@ -293,7 +291,7 @@ impl<'s> Question<'s> {
     }
 
     /// For each change: whether there is such an object, and whether there is one that nothing else is refused of.
-    fn script(&self, assumed: &[Term], goals: &[Term], roots: &[Term]) -> String {
+    pub(super) fn script(&self, assumed: &[Term], goals: &[Term], roots: &[Term]) -> String {
         let terms = &self.world.terms;
         let mut script = self.preamble(assumed, goals);
         let ask = terms.asked(roots);
@@ -310,9 +308,9 @@ impl<'s> Question<'s> {
     }
 }
 
-/// What a solver answers.
-pub(super) fn answers(solver: &mut dyn Solver, script: &str) -> Result<Vec<Sat>, Undecided> {
-    match solver.ask(script) {
+/// What a solver answers in one of so many parts of the time that is left.
+pub(super) fn answers(solver: &mut dyn Solver, script: &str, parts: usize) -> Result<Vec<Sat>, Undecided> {
+    match solver.ask_in_part(script, parts) {
         Ok(text) => Ok(model::answers(script, &text)),
         Err(error) => Err(undecided(error.to_string())),
     }
@@ -322,12 +320,17 @@ pub(super) fn answers(solver: &mut dyn Solver, script: &str) -> Result<Vec<Sat>,
 fn judged(
     world: &mut World<'_>,
     written: NodeId,
-    old: &Seen,
+    old: Option<&Seen>,
     new: &Seen,
     step: Step,
 ) -> Result<Vec<Change>, Undecided> {
-    let pair = Pair { new: &new.typed, old: Some(&old.typed) };
-    let mut judge = Judge { world, changes: Vec::new(), forgives: step == Step::Update };
+    let pair = Pair { new: &new.typed, old: old.map(|old| &old.typed) };
+    let mut judge = Judge {
+        world,
+        changes: Vec::new(),
+        forgives: step == Step::Update,
+        looks_within: step != Step::Status,
+    };
     if step != Step::Status {
         judge.whole(written, pair, &new.place)?;
         return Ok(judge.changes);

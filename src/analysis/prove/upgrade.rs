@@ -46,6 +46,7 @@ use super::{Solver, undecided};
 /// assert_eq!((upgrade.versions(), upgrade.removed()), (vec!["v1".to_owned()], vec![]));
 ///
 /// assert_eq!(upgrade.steps("v1"), [Step::Create, Step::Update], "it has no status of its own");
+/// assert!(upgrade.without_status().is_empty(), "neither had it before");
 ///
 /// /// What a solver says of a question that it refutes.
 /// struct Refutes;
@@ -94,6 +95,16 @@ impl Upgrade {
     pub fn removed(&self) -> Vec<String> {
         let kept = self.versions();
         self.served().filter(|name| !kept.contains(name)).collect()
+    }
+
+    /// The versions that both serve, and whose status the old one alone lets be written by itself.
+    #[must_use]
+    pub fn without_status(&self) -> Vec<String> {
+        let has_status = |crd: &CompiledCrd, name: &str| {
+            crd.definition().version(name).is_some_and(|version| version.status_subresource)
+        };
+        let loses = |name: &String| has_status(&self.old, name) && !has_status(&self.new, name);
+        self.versions().into_iter().filter(loses).collect()
     }
 
     fn served(&self) -> impl Iterator<Item = String> {

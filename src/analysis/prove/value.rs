@@ -6,7 +6,7 @@ use super::document::{Form, NodeId, World};
 use super::named::Format;
 use super::readings::{Address, Network};
 use super::term::Term;
-use super::view::View;
+use super::view::{UNDECLARED, View};
 use super::{Undecided, undecided};
 
 /// What an expression comes to.
@@ -119,10 +119,25 @@ impl<'s> World<'s> {
 
     /// The value of a node that is there.
     pub(super) fn value_of(&mut self, id: NodeId) -> Result<Value, Undecided> {
+        let value = self.value_of_its_type(id)?;
+        let wrong = self.wrong_type(id);
+        Ok(self.merged(wrong, Value::Unknown("a value of another type than is declared"), value))
+    }
+
+    /// Whether a node that is let through may be of another type than is declared, as stored ones may be.
+    pub(super) fn wrong_type(&mut self, id: NodeId) -> Term {
+        let no = self.terms.bool(false);
+        let is_let_through = self.keeps_wrong_types;
+        self.mismatches.get(&id).copied().filter(|_| is_let_through).unwrap_or(no)
+    }
+
+    /// The same of nodes that are of the type that is declared.
+    pub(super) fn value_of_its_type(&mut self, id: NodeId) -> Result<Value, Undecided> {
         let form = self.force(id)?;
         let node = self.node(id)?.clone();
         let typed = self.view == View::Typed;
         let value = match form {
+            Form::Map { .. } if self.partial.contains(&id) => Value::Unknown(UNDECLARED),
             Form::Bool(value) => Value::Bool(value),
             Form::Int(value) => Value::Int(value),
             Form::Text(value) if typed => self.formatted(value, &node)?,

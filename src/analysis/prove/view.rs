@@ -2,6 +2,9 @@
 
 use admit_policy::schema::{AdditionalProperties, Schema};
 
+/// Why of a map not all entries are known.
+pub(super) const UNDECLARED: &str = "entries that were undeclared properties";
+
 /// How documents are seen.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum View {

@@ -30,6 +30,13 @@ pub(super) fn whole(
     }
     metadata.properties.insert("name".into(), name);
     metadata.checks.required.push("name".into());
+    let mut generate_name = text(None, None);
+    let declared =
+        schema.properties.get("metadata").and_then(|metadata| metadata.properties.get("generateName"));
+    if let Some(declared) = declared {
+        generate_name.checks.all_of.push(declared.clone());
+    }
+    metadata.properties.insert("generateName".into(), generate_name);
     if is_namespaced {
         metadata.properties.insert("namespace".into(), text(Some(LABEL), Some(63)));
         metadata.checks.required.push("namespace".into());
@@ -46,7 +53,11 @@ pub(super) fn whole(
 pub(super) fn types(schema: &mut Schema, kind: &GroupVersionKind) {
     for (property, value) in [("apiVersion", kind.api_version()), ("kind", kind.kind.clone())] {
         let enumeration = Enumeration::new(vec![value.into()]);
-        let checks = Checks { enumeration, ..Checks::default() };
+        let mut checks = Checks { enumeration, ..Checks::default() };
+        // What a definition says of it beside its type.
+        let declared = schema.properties.get(property).map(|declared| (*declared.checks).clone());
+        let said = declared.filter(|said| *said != Checks::default());
+        checks.all_of.extend(said.map(|said| Schema { checks: said.into(), ..Schema::default() }));
         let only =
             Schema { schema_type: Some(SchemaType::String), checks: checks.into(), ..Schema::default() };
         schema.properties.insert(property.into(), only);

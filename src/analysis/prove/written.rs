@@ -85,15 +85,17 @@ impl Trial<'_> {
             Step::Update => self.updated(&request.0)?,
             Step::Status => self.status(&request.0, request.1.as_ref()?)?,
         };
+        let was_not_run = |refusal: &Refusal| refusal.1.contains(NOT_CHECKED);
         let shows = |refusal: &Refusal| match &change.rule {
-            _ if refusal.1.contains(NOT_CHECKED) => false,
-            Some(rule) => {
-                let is_named = change.field.is_empty() || refusal.1.contains(rule.trim());
-                is_named || is_about(refusal, &change.field)
+            Some(told) => {
+                let is_named = told.is_computed || refusal.1.contains(&told.words);
+                is_named && (change.field.is_empty() || is_about(refusal, &change.field))
             }
-            None => is_about(refusal, &change.field),
+            None => !was_not_run(refusal) && is_about(refusal, &change.field),
         };
-        if !errors.iter().any(shows) {
+        // Rules that were not run show nothing.
+        let is_shown = errors.iter().any(shows) && (change.rule.is_none() || !errors.iter().any(was_not_run));
+        if !is_shown {
             return None;
         }
         let messages = errors.into_iter().map(|(_, text)| text).collect();

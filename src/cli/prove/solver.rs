@@ -119,4 +119,17 @@ impl Solver for Program {
             _ => Ok(text),
         }
     }
+
+    fn ask_in_part(&mut self, script: &str, parts: usize) -> Result<String, SolverError> {
+        let whole = self.end;
+        self.end = whole.map(|end| {
+            let now = Instant::now();
+            let left = end.saturating_duration_since(now);
+            let part = left.checked_div(u32::try_from(parts).unwrap_or(u32::MAX)).unwrap_or(left);
+            now.checked_add(part).unwrap_or(end)
+        });
+        let answer = self.ask(script);
+        self.end = whole;
+        answer
+    }
 }

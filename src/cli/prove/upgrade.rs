@@ -34,7 +34,16 @@ impl Asked<'_> {
         let upgrade = Upgrade::new(&old.value, &new.value).map_err(|error| not_compiled(new, &error))?;
         let mut answers = Vec::new();
         for version in upgrade.removed() {
-            answers.push(self.removed(&Pair::new(old, new, &version), &version)?);
+            let why = format!("there is no version {version} that is served");
+            answers.push(self.removed(&Pair::new(old, new, &version), &version, ("serve", "", why))?);
+        }
+        for version in upgrade.without_status() {
+            let why = format!("there is no status subresource in version {version}");
+            answers.push(self.removed(
+                &Pair::new(old, new, &version),
+                &version,
+                ("status", "status", why),
+            )?);
         }
         for version in upgrade.versions() {
             let pair = Pair::new(old, new, &version);
@@ -55,8 +64,13 @@ impl Asked<'_> {
         Ok((found, end))
     }
 
-    /// A version that is served no more, with an object that is taken now.
-    fn removed(&self, pair: &Pair<'_>, version: &str) -> Result<Answer, Fault> {
+    /// A version that is served no more, or its status, with an object that is taken now: what is claimed, the subresource, and why.
+    fn removed(
+        &self,
+        pair: &Pair<'_>,
+        version: &str,
+        (claim, subresource, why): (&'static str, &str, String),
+    ) -> Result<Answer, Fault> {
         let fault = |error: admit_analysis::prove::SideError| not_compiled(pair.old, &error);
         let subject = Subject::new(&pair.old.value, Some(version)).map_err(fault)?;
         let left = Side::definition(&pair.old.value, &subject).map_err(fault)?;
@@ -66,15 +80,17 @@ impl Asked<'_> {
         let over = || end.is_some_and(|end| Instant::now() >= end);
         let verdict = match inquiry.decide(Some(&mut solver), &over).map_err(Fault::internal)? {
             Verdict::Refuted(found) => {
-                let messages = vec![format!("there is no version {version} that is served")];
-                let refused = Said { denied: true, failed: false, messages };
+                let refused = Said { denied: true, failed: false, messages: vec![why] };
                 let said = vec![Said::default(), refused];
-                Verdict::Refuted(Box::new(Counterexample { said, ..*found }))
+                let old_object =
+                    if subresource.is_empty() { found.old_object } else { Some(found.object.clone()) };
+                let subresource = subresource.to_owned();
+                Verdict::Refuted(Box::new(Counterexample { said, subresource, old_object, ..*found }))
             }
             verdict => verdict,
         };
         let at = At { place: "spec.versions".to_owned(), field: String::new() };
-        Ok(pair.answer("serve", verdict, Some(at)))
+        Ok(pair.answer(claim, verdict, Some(at)))
     }
 }
 

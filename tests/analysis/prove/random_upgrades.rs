@@ -191,40 +191,66 @@ fn is_within(written: &Value, read: &Value) -> bool {
 }
 
 /// What comes of a write.
-fn written(crd: &CompiledCrd, old: Option<&Value>, body: &Value) -> Written {
+fn written(crd: &CompiledCrd, old: Option<&Value>, body: &Value, status: bool) -> Written {
     let version = crd.version("v1").expect("a version");
-    Write { crd, version, old, status: false, eval: EvalOptions::default() }.decide(body)
+    Write { crd, version, old, status, eval: EvalOptions::default() }.decide(body)
 }
 
-fn errors(written: &Written) -> Vec<String> {
-    written.errors.iter().map(ToString::to_string).collect()
+/// Fields that are refused, and the words.
+type Refusals = Vec<(String, String)>;
+
+fn refusals(written: &Written) -> Refusals {
+    written.errors.iter().map(|error| (error.field.clone(), error.to_string())).collect()
 }
 
-/// What the new definition refuses of a step that the old one lets through; none where that does not.
-fn refused(old: &CompiledCrd, new: &CompiledCrd, step: Step, object: &Value) -> Option<Vec<String>> {
-    if step == Step::Create {
-        let taken = written(old, None, object);
-        let is_taken =
-            taken.errors.is_empty() && taken.warnings.is_empty() && is_within(object, &taken.object);
-        return is_taken.then(|| errors(&written(new, None, object)));
-    }
+/// What is stored, if the old definition drops nothing of it.
+fn stored(old: &CompiledCrd, object: &Value) -> Option<Value> {
     let version = old.version("v1").expect("a version");
     let mut stored = object.clone();
     let unknown = version.read(&mut stored, Malformed::Refuse, None).ok()?;
     let found = version.validate(&stored, None, &ValidateOptions::default());
-    if !unknown.is_empty() || !found.errors.is_empty() || !is_within(object, &stored) {
-        return None;
+    let is_sound = unknown.is_empty() && found.errors.is_empty() && is_within(object, &stored);
+    is_sound.then_some(stored)
+}
+
+/// What the new definition refuses of a step that the old one lets through; none where that does not. A status is that of `body`.
+pub(super) fn refused(
+    old: &CompiledCrd,
+    new: &CompiledCrd,
+    step: Step,
+    object: &Value,
+    body: Option<&Value>,
+) -> Option<Refusals> {
+    if step == Step::Create {
+        let taken = written(old, None, object, false);
+        let is_taken =
+            taken.errors.is_empty() && taken.warnings.is_empty() && is_within(object, &taken.object);
+        return is_taken.then(|| refusals(&written(new, None, object, false)));
+    }
+    let stored = stored(old, object)?;
+    let read = new.version("v1").expect("a version").stored(&stored);
+    if let Some(body) = body {
+        let with_status = |object: &Value| {
+            let mut object = object.clone();
+            match body.get("status") {
+                Some(status) => object["status"] = status.clone(),
+                None => drop(object.as_object_mut().expect("an object").shift_remove("status")),
+            }
+            object
+        };
+        let body = with_status(&stored);
+        let taken = written(old, Some(&stored), &body, true);
+        let is_taken =
+            taken.errors.is_empty() && taken.warnings.is_empty() && is_within(&body, &taken.object);
+        return is_taken.then(|| refusals(&written(new, Some(&read), &body, true)));
     }
     let labelled = |object: &Value| {
         let mut object = object.clone();
         object["metadata"]["labels"]["a"] = "b".into();
         object
     };
-    if !written(old, Some(&stored), &labelled(&stored)).errors.is_empty() {
-        return None;
-    }
-    let read = new.version("v1").expect("a version").stored(&stored);
-    Some(errors(&written(new, Some(&read), &labelled(&read))))
+    let taken = written(old, Some(&stored), &labelled(&stored), false);
+    taken.errors.is_empty().then(|| refusals(&written(new, Some(&read), &labelled(&read), false)))
 }
 
 fn holds(report: &Report) -> bool {
@@ -251,14 +277,14 @@ fn agree(pairs: usize, objects: usize) {
                 broken += report.breaks.len();
                 open += usize::from(!report.undecided.is_empty());
                 for found in report.breaks.iter().filter(|_| step == Step::Create) {
-                    let said = refused(&old_crd, &new_crd, step, &found.found.object);
+                    let said = refused(&old_crd, &new_crd, step, &found.found.object, None);
                     if said.is_none_or(|said| said.is_empty()) {
                         wrong.push(format!("{old_spec}\n    {new_spec}\n    {step:?} {found:?} is no break"));
                     }
                 }
                 for _ in 0..objects {
                     let object = object(&mut dice);
-                    let Some(said) = refused(&old_crd, &new_crd, step, &object) else { continue };
+                    let Some(said) = refused(&old_crd, &new_crd, step, &object, None) else { continue };
                     compared += 1;
                     if holds(&report) && !said.is_empty() {
                         wrong.push(format!(

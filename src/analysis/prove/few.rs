@@ -1,0 +1,77 @@
+//! Few changes of one definition: each is asked about in one script, and those that it does not settle alone.
+
+use super::Solver;
+use super::changes::Change;
+use super::model::{Model, Sat};
+use super::refusals::{Question, Report, Round, answers};
+use super::term::Term;
+
+/// Keywords of which a server runs no rules where they are broken.
+const BLOCKING: [&str; 5] = ["enum", "required", "maxLength", "maxItems", "type"];
+
+impl Question<'_> {
+    /// Rules are not run where something else is refused that leaves no room for them: that is told instead.
+    pub(super) fn unblocked(&mut self) -> Vec<Term> {
+        let is_before = |change: &&Change| {
+            let keyword = change.place.rsplit('.').next().unwrap_or_default();
+            change.rule.is_none() && change.guessed.is_none() && BLOCKING.contains(&keyword)
+        };
+        let before: Vec<Term> = self.changes.iter().filter(is_before).map(|change| change.refused).collect();
+        let before = self.world.terms.or(&before);
+        let none = self.world.terms.not(before);
+        let mut unblocked = Vec::new();
+        for change in &self.changes {
+            let refused = change.refused;
+            let is_rule = change.rule.is_some();
+            unblocked.push(if is_rule { self.world.terms.and(&[refused, none]) } else { refused });
+        }
+        unblocked
+    }
+
+    pub(super) fn asked_of_few(
+        &self,
+        round: &Round<'_>,
+        roots: &[Term],
+        solver: &mut dyn Solver,
+        report: &mut Report,
+    ) {
+        let Round { many, trial, over } = *round;
+        let is_one = self.changes.len() == 1;
+        let script = self.script(many.assumed, many.goals, roots);
+        let answers = match answers(solver, &script, if is_one { 1 } else { 2 }) {
+            Ok(answers) => answers,
+            Err(why) if is_one => return report.undecided.push(why),
+            Err(_) => Vec::new(),
+        };
+        let each = if is_one { 1 } else { 2 };
+        let is_vacuous =
+            self.is_vacuous(answers.get(self.changes.len().saturating_mul(each)..), many, solver);
+        // Of each change it is asked whether there is such an object, and one that breaks nothing else.
+        let mut of_each = answers.chunks(each);
+        let (mut open, mut base) = (Vec::new(), Model::new());
+        for (at, change) in self.changes.iter().enumerate() {
+            let answer = of_each.next().unwrap_or_default();
+            let mut models = Vec::new();
+            for model in answer.iter().rev() {
+                if let Sat::Yes(model) = model {
+                    models.push(model.clone().into_iter().chain(many.texts.clone()).collect::<Model>());
+                }
+            }
+            if answer.first() == Some(&Sat::No) {
+                self.holds(change, is_vacuous, report);
+            } else if let Some(first) = models.first().cloned() {
+                match self.shown(change, models.into_iter(), trial, over) {
+                    Some(found) => report.breaks.push(found),
+                    None if change.rule.is_some() => open.push(at),
+                    None => report.undecided.push(self.why(change, answer).of(1, &change.place)),
+                }
+                base = first;
+            } else if is_one {
+                report.undecided.push(self.why(change, answer).of(1, &change.place));
+            } else {
+                open.push(at);
+            }
+        }
+        self.each_alone(round, &open, (&base, is_vacuous), solver, report);
+    }
+}
