@@ -21,6 +21,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     }),
     warnings_before: Some(pod_begin::warnings),
     prepare_create: Some(pod_begin::begin),
+    stamp: Some(|pod, request| pod_begin::stamp(pod, request.clock)),
     grace_period: Some(pod_status::grace_period),
     prepare_status: Some(|pod, old, _| {
         keep_quality(pod, old);
