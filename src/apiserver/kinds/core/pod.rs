@@ -434,7 +434,7 @@ mod tests {
                 "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label \
                  is recommended: [must not contain dots]",
                 "spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use \"kubernetes.io/os\" instead",
-                "spec.volumes[0].gitRepo: deprecated in v1.11",
+                "spec.volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+",
                 "spec.containers[0].ports[0]: hostIP set without hostPort: {Name: HostPort:0 ContainerPort:1 \
                  Protocol:TCP HostIP:::1}",
                 "spec.containers[0].ports[1]: overlapping port definition with spec.containers[0].ports[0]",
