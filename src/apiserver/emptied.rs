@@ -105,6 +105,14 @@ impl Emptied {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Whether there is one at the end of the path of `names`.
+    pub(crate) fn has(&self, names: &[&str]) -> bool {
+        let is = |(step, name): (&Step, &&str)| matches!(step, Step::Name(own) if own == name);
+        self.places()
+            .iter()
+            .any(|place| place.path.len() == names.len() && place.path.iter().zip(names).all(is))
+    }
+
     /// Lets `change` see `object` as it was sent.
     pub(crate) fn put_back_for(&self, object: &mut Value, change: impl FnOnce(&mut Value)) {
         let places = self.places();

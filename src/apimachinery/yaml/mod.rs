@@ -14,6 +14,7 @@
 mod ahead;
 mod builder;
 mod change;
+mod escapes;
 mod events;
 mod layout;
 mod map;
@@ -27,6 +28,7 @@ mod written;
 
 pub use self::ahead::ListOf;
 pub use self::change::Change;
+pub use self::escapes::unread_escape;
 pub use self::layout::{Layout, Spot, SpotId, Step};
 pub use self::position::{Position, Positions};
 pub use self::reread::Reread;

@@ -35,7 +35,7 @@ pub(crate) fn internal(tables: &Tables, id: TypeId, value: &Value) -> Value {
         } else {
             shown(tables, &field.kind, found)
         };
-        out.insert(go_name(field.name), shown);
+        out.insert(member_name(name, field.name), shown);
     }
     Value::Object(out)
 }
@@ -100,33 +100,63 @@ fn shown(tables: &Tables, kind: &TypeRef, value: &Value) -> Value {
     }
 }
 
+/// The name in Go of a field of the type `owner`.
+fn member_name(owner: &str, name: &str) -> String {
+    /// Those that are no other way of writing the published one.
+    const OTHERWISE: [(&str, &str, &str); 9] = [
+        ("RBD", "image", "RBDImage"),
+        ("RBD", "monitors", "CephMonitors"),
+        ("RBD", "pool", "RBDPool"),
+        ("RBD", "user", "RadosUser"),
+        ("ISCSI", "chapAuthDiscovery", "DiscoveryCHAPAuth"),
+        ("ISCSI", "chapAuthSession", "SessionCHAPAuth"),
+        ("AzureDisk", "diskURI", "DataDiskURI"),
+        ("Glusterfs", "endpoints", "EndpointsName"),
+        ("ContainerStatus", "lastState", "LastTerminationState"),
+    ];
+    let own = OTHERWISE.iter().find(|(of, given, _)| *given == name && owner.starts_with(of));
+    own.map_or_else(|| go_name(name), |(_, _, own)| (*own).to_owned())
+}
+
 /// The field's name in Go: abbreviations in capitals.
 fn go_name(name: &str) -> String {
-    const ABBREVIATIONS: [(&str, &str); 25] = [
+    const ABBREVIATIONS: [(&str, &str); 37] = [
         ("apiGroup", "APIGroup"),
         ("apiVersion", "APIVersion"),
         ("awsElastic", "AWSElastic"),
+        ("ca", "CA"),
         ("cephfs", "CephFS"),
         ("cel", "CEL"),
+        ("cidr", "CIDR"),
+        ("cidrs", "CIDRs"),
         ("csi", "CSI"),
         ("dns", "DNS"),
         ("fc", "FC"),
         ("fsGroup", "FSGroup"),
         ("fsType", "FSType"),
         ("gcePersistent", "GCEPersistent"),
+        ("gid", "GID"),
         ("gmsa", "GMSA"),
         ("grpc", "GRPC"),
         ("http", "HTTP"),
         ("ip", "IP"),
+        ("ips", "IPs"),
+        ("iqn", "IQN"),
         ("iscsi", "ISCSI"),
         ("nfs", "NFS"),
         ("os", "OS"),
+        ("pd", "PD"),
+        ("qos", "QOS"),
         ("rbd", "RBD"),
         ("seLinux", "SELinux"),
+        ("ssl", "SSL"),
         ("storageos", "StorageOS"),
         ("tcp", "TCP"),
+        ("tls", "TLS"),
+        ("ttl", "TTL"),
         ("tty", "TTY"),
         ("uid", "UID"),
+        ("url", "URL"),
         ("wwids", "WWIDs"),
     ];
     let whole_word = |rest: &str| rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_uppercase());

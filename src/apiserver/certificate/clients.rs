@@ -9,6 +9,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 
+use super::first_version::AnyVersion;
 use super::is_about_issuer;
 
 /// Why authorities of clients cannot be used.
@@ -53,10 +54,12 @@ pub fn client_verifier(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>
         roots.add(certificate.clone()).map_err(|error| malformed(&error))?;
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let by_authorities = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+    let algorithms = provider.signature_verification_algorithms;
+    let others = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
         .allow_unauthenticated()
         .build()
         .map_err(|error| malformed(&error))?;
+    let by_authorities = Arc::new(AnyVersion { others, authorities: known.clone(), algorithms });
     Ok(admit_serving::judged(by_authorities, move |verdict, certificate| match verdict() {
         Err(error) if is_about_issuer(&error) && known.contains(certificate) => {
             Ok(ClientCertVerified::assertion())
@@ -67,6 +70,8 @@ pub fn client_verifier(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
     use rustls::pki_types::UnixTime;
 
@@ -106,5 +111,45 @@ mod tests {
         let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
         assert!(verified(&certificate.pem(), &certificate).is_err());
         assert_eq!(client_verifier(b"").map(drop), Err(ClientCaError::Empty));
+    }
+
+    /// Made by `openssl x509 -req` without a file of extensions, for 100 years from the end of 2026.
+    const FIRST_VERSION: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBLjCB1QIUTe1s4jVcI3qOltF2QowTMWAT8w0wCgYIKoZIzj0EAwIwFDESMBAG
+A1UEAwwJYXV0aG9yaXR5MCAXDTI2MTEyNzE4Mjc1MloYDzIxMjYxMTAzMTgyNzUy
+WjAeMQwwCgYDVQQKDANkZXYxDjAMBgNVBAMMBWZpcnN0MFkwEwYHKoZIzj0CAQYI
+KoZIzj0DAQcDQgAEcUsTDVSGXL2THzG446SOgcwAKdS9HZd5CllGrHRXiiTzT8ZF
+RnyHEAMPuouIUDZSSLFDepELeSchEYhdEJY5ETAKBggqhkjOPQQDAgNIADBFAiBD
+IWL74Xad0cEyKL5iHTqN2ITRMawTP8C0iaF7bU06zQIhAJpv9XSfjj/9iMgGGB2p
+ZAwbtvzSmi++IRK2kbkO7XfE
+-----END CERTIFICATE-----
+";
+    const ITS_AUTHORITY: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBfzCCASWgAwIBAgIUCLMr0GElENghg5u8C88QGxyMQhAwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJYXV0aG9yaXR5MCAXDTI2MTEyNzE4Mjc1MVoYDzIxMjYxMTAz
+MTgyNzUxWjAUMRIwEAYDVQQDDAlhdXRob3JpdHkwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAASM1wApNy5bk6lYzv5yDU3XbEFZRNDrTSreOtiPjACvwaPDMxhdD95H
+jNy+/ik4JqMGLdjoE6QYXm00uZQtTiUto1MwUTAdBgNVHQ4EFgQU7sVLXpqWVC7k
+5webdUui0emVCwgwHwYDVR0jBBgwFoAU7sVLXpqWVC7k5webdUui0emVCwgwDwYD
+VR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNIADBFAiB89s5JXdaJaHYoSOuiG2Sr
+xVJb1hJk+IIBlZXv9Y/CzwIhAPtXcSv78OyGSSAPDCyGcrf5m+wx5s/dfh7AP6w0
+Geyt
+-----END CERTIFICATE-----
+";
+
+    #[test]
+    fn certificates_of_the_first_version_are_known_as_others_are() {
+        let certificate = CertificateDer::from_pem_slice(FIRST_VERSION.as_bytes()).unwrap();
+        let at = |authority: &str, years: u64| {
+            let now = UnixTime::since_unix_epoch(Duration::from_secs(years * 31_556_952));
+            client_verifier(authority.as_bytes()).unwrap().verify_client_cert(&certificate, &[], now)
+        };
+        assert!(at(ITS_AUTHORITY, 60).is_ok());
+        assert!(at(ITS_AUTHORITY, 50).is_err(), "before its time");
+        assert!(at(ITS_AUTHORITY, 200).is_err(), "after its time");
+        let (other, _) = authority();
+        assert!(at(&other.pem(), 60).is_err());
     }
 }

@@ -2,6 +2,7 @@
 //! client certificates as Go does.
 
 mod clients;
+mod first_version;
 
 use rustls::{CertificateError, Error, OtherError};
 use x509_parser::prelude::{AttributeTypeAndValue, FromDer as _, X509Certificate};

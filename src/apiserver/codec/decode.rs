@@ -16,7 +16,7 @@ use crate::builtin::{TypeId, tables};
 use crate::emptied::Place;
 use crate::kinds::strategy;
 use crate::object;
-use crate::resources::ResourceInfo;
+use crate::resources::{EVICTION, ResourceInfo};
 use crate::served::CustomVersion;
 use crate::status::Refusal;
 
@@ -32,54 +32,38 @@ pub(crate) struct Received {
     pub emptied: Vec<Place>,
 }
 
-/// Reads a body as an object of a built-in kind that is sent to a subresource.
+/// Reads a body as an object of a built-in kind that is sent to a subresource of `info`'s.
 ///
 /// # Errors
 /// 400 in Kubernetes' words.
 pub(crate) fn receive_kind(
+    info: &ResourceInfo,
     (group, version, kind): (&str, &str, &str),
     body: &Body,
 ) -> Result<Received, Refusal> {
-    let document = parse(body).map_err(|why| why.refusal(Refusal::bad_request))?;
-    check_own_kind((group, kind), &document.value)?;
-    let Some(id) = tables().kind(group, version, kind) else {
-        return Ok(Received { object: document.value, strict: Vec::new(), emptied: Vec::new() });
+    let sent = ResourceInfo {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: kind.to_owned(),
+        builtin: true,
+        ..info.clone()
     };
-    typed(id, document.value, Some(body)).map_err(|why| {
-        why.refusal(|error| {
-            Refusal::bad_request(format!(
-                "{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"
-            ))
-        })
-    })
-}
-
-/// Whether a body that says what it is says that it is of the kind.
-fn check_own_kind((group, kind): (&str, &str), document: &Value) -> Result<(), Refusal> {
-    let (Some(given), Some(api_version)) = (text(document, "kind"), text(document, "apiVersion")) else {
-        return Ok(());
-    };
-    if given == kind || !is_registered(&api_version, &given) {
-        return Ok(());
-    }
-    let version = api_version.rsplit('/').next().unwrap_or_default();
-    let package = group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
-    Err(Refusal::bad_request(format!(
-        "{given} in version \"{version}\" cannot be handled as a {kind}: converting ({version}.{given}) to \
-         ({package}.{kind}): unknown conversion"
-    )))
+    receive(&sent, None, body)
 }
 
 /// The refusal of a body that strict validation objects to.
 #[must_use]
-pub(crate) fn strict_refusal(info: &ResourceInfo, body: &Body, received: &Received) -> Refusal {
+pub(crate) fn strict_refusal(
+    (_, version, kind): (&str, &str, &str),
+    body: &Body,
+    received: &Received,
+) -> Refusal {
     let objections = match body.format {
         Format::Yaml => yaml::strict_text(&received.strict),
         Format::Json | Format::Protobuf => received.strict.join(", "),
     };
     Refusal::bad_request(format!(
-        "{} in version \"{}\" cannot be handled as a {}: strict decoding error: {objections}",
-        info.kind, info.version, info.kind
+        "{kind} in version \"{version}\" cannot be handled as a {kind}: strict decoding error: {objections}"
     ))
 }
 
@@ -131,7 +115,8 @@ pub(crate) fn receive(
             info.kind
         ))
     };
-    let is_expected = kind == info.kind && api_version == info.api_version();
+    let is_expected =
+        kind == info.kind && (api_version == info.api_version() || is_taken_too(&api_version, &kind));
     if custom.is_none() && !is_expected {
         return Err(wrong_kind(info, (&kind, &api_version), &unhandled));
     }
@@ -334,6 +319,11 @@ fn wrong_version(info: &ResourceInfo, api_version: &str) -> Refusal {
         "the API version in the data ({api_version}) does not match the expected API version ({})",
         info.api_version()
     ))
+}
+
+/// Whether a version that is served no longer is read all the same: evictions are, as clients of old send them.
+fn is_taken_too(api_version: &str, kind: &str) -> bool {
+    (api_version, kind) == ("policy/v1beta1", EVICTION.2)
 }
 
 /// Versions that are known and no longer served, with their kinds.

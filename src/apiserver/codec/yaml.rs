@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use admit_apimachinery::go;
-use admit_apimachinery::yaml::{Duplicate, YamlError, parse_first};
+use admit_apimachinery::yaml::{Duplicate, YamlError, parse_first, unread_escape};
 use serde_json::Value;
 
 use super::document::{Document, Unread};
@@ -30,6 +30,9 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, Unread> {
         }
         Unread::Mistake(format!("yaml: {}", wording(&error, &text)))
     })?;
+    if let Some(error) = unread_escape(&text) {
+        return Err(Unread::Mistake(format!("yaml: {}", wording(&error, &text))));
+    }
     let Some(tree) = first else {
         return Ok(Document { value: Value::Null, duplicates: Vec::new() });
     };
@@ -71,6 +74,13 @@ fn wording(error: &YamlError, text: &str) -> String {
         _ => ("", message),
     };
     let mistake = match mistake {
+        "did not find expected hexadecimal number" => "did not find expected hexdecimal number",
+        "found high surrogate without following low surrogate"
+        | "found unpaired low surrogate"
+        | "found invalid low surrogate"
+        | "did not find expected hexadecimal number for low surrogate" => {
+            "found invalid Unicode character escape code"
+        }
         "tabs disallowed within this context (block indentation)" => {
             "found character that cannot start any token"
         }
@@ -78,7 +88,8 @@ fn wording(error: &YamlError, text: &str) -> String {
     };
     // Its parser counts from zero, but takes the end of the text for a line of its own; its scanner counts from one.
     let at_end = error.position.line >= lines;
-    let line = match (context.starts_with("while parsing"), error.position.line) {
+    let is_parsers = context.starts_with("while parsing") && context != "while parsing a quoted scalar";
+    let line = match (is_parsers, error.position.line) {
         (true, line) if at_end => line.min(lines),
         (true, line) => line.saturating_sub(1),
         (false, 1) => 0,

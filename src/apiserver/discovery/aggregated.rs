@@ -3,16 +3,25 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::yaml::write_sorted;
 use serde_json::{Map, Value, json};
 
 use super::order::groups;
 use crate::resources::{ResourceInfo, Scope};
 
 /// Clients believe a body to be aggregated only if its type repeats these parameters, in this order.
-pub(super) const CONTENT_TYPE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const CONTENT_TYPES: [(&str, &str); 2] = [
+    ("application/json", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"),
+    ("application/yaml", "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"),
+];
 
-/// Whether the `Accept` header lists the aggregated form before plain JSON. Its beta is no longer served.
-pub(super) fn is_requested(accept: &str) -> bool {
+/// The text of the aggregated document in the form of `content_type`.
+pub(super) fn written(document: &Value, content_type: &str) -> String {
+    if content_type.starts_with("application/yaml") { write_sorted(document) } else { document.to_string() }
+}
+
+/// The type of the aggregated form, where the `Accept` header lists that before a plain one. Its beta is no longer served.
+pub(super) fn requested(accept: &str) -> Option<&'static str> {
     for clause in accept.split(',') {
         let mut parts = clause.split(';').map(str::trim);
         let media_type = parts.next().unwrap_or_default();
@@ -20,12 +29,18 @@ pub(super) fn is_requested(accept: &str) -> bool {
         let has = |parameter: &str| parameters.contains(&parameter);
         let aggregated = has("g=apidiscovery.k8s.io") && has("as=APIGroupDiscoveryList");
         match media_type {
-            "application/json" if aggregated && has("v=v2") => return true,
-            "application/json" | "*/*" if !aggregated => return false,
-            _ => {}
+            "*/*" if !aggregated => return None,
+            _ => {
+                let known = CONTENT_TYPES.iter().find(|(known, _)| *known == media_type);
+                match known {
+                    Some((_, content_type)) if aggregated && has("v=v2") => return Some(*content_type),
+                    Some(_) if !aggregated => return None,
+                    _ => {}
+                }
+            }
         }
     }
-    false
+    None
 }
 
 /// The document of `/api` (`legacy_group`, the core group alone) or of `/apis` (all others).

@@ -26,8 +26,9 @@ pub(crate) fn handle(rows: &[Arc<ResourceInfo>], path: &str, headers: &HeaderMap
     match path {
         "/api" | "/apis" => {
             let legacy_group = path == "/api";
-            Some(if aggregated::is_requested(text(headers, header::ACCEPT)) {
-                tagged(&aggregated::document(rows, legacy_group), aggregated::CONTENT_TYPE, headers)
+            Some(if let Some(content_type) = aggregated::requested(text(headers, header::ACCEPT)) {
+                let document = aggregated::document(rows, legacy_group);
+                tagged(aggregated::written(&document, content_type), content_type, headers)
             } else if legacy_group {
                 json(&legacy::api_versions(rows, host))
             } else {
@@ -59,8 +60,7 @@ fn json(document: &Value) -> Response<Bytes> {
 }
 
 /// Aggregated documents carry a digest of their text, so that a client's cached copy is confirmed with a 304.
-fn tagged(document: &Value, content_type: &'static str, request: &HeaderMap) -> Response<Bytes> {
-    let body = document.to_string();
+fn tagged(body: String, content_type: &'static str, request: &HeaderMap) -> Response<Bytes> {
     let etag = format!("\"{}\"", digest::hex_upper(body.as_bytes()));
     let unchanged = text(request, header::IF_NONE_MATCH) == etag;
     let mut response = Response::new(if unchanged { Bytes::new() } else { Bytes::from(body) });

@@ -127,13 +127,14 @@ fn media_type(headers: &HeaderMap) -> Option<String> {
 /// 400 that tells it.
 pub(super) fn known(
     call: &Call,
+    kind: (&str, &str, &str),
     options: &WriteOptions,
     body: &Body,
     received: Received,
 ) -> Result<Value, Refusal> {
     match options.field_validation {
         FieldValidation::Strict if !received.strict.is_empty() => {
-            Err(codec::strict_refusal(&call.info, body, &received))
+            Err(codec::strict_refusal(kind, body, &received))
         }
         FieldValidation::Warn => {
             received.strict.into_iter().for_each(|text| call.warnings.add(text));

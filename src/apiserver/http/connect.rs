@@ -12,11 +12,12 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::accept::Accepted;
-use super::{Failure, Incoming, pod_log, respond};
+use super::{Failure, Incoming, body, pod_log, respond};
 use crate::call::{Call, Query, WriteOptions};
 use crate::codec;
 use crate::logs::{LogError, LogOptions};
 use crate::object;
+use crate::registry::belongs_to_path;
 use crate::resources::{Asked as Holds, BINDING, EVICTION, Subresource, TOKEN_REQUEST};
 use crate::server::Server;
 use crate::status::Refusal;
@@ -32,9 +33,13 @@ pub(super) async fn bind(
     let pods = served.table.find("", "v1", "pods").ok_or_else(Refusal::unknown_path)?;
     let about = call.about(pods, &call.namespace).on(Some(Subresource::Binding));
     let (body, options) = incoming.posted(&call.info, accepted).await?;
-    let asked = Posted { object: codec::receive(&call.info, None, &body)?.object, options };
-    let name = object::name(&asked.object).to_owned();
-    let done = server.registry().bind((&about, call), &name, &asked.object, &asked.options).await?;
+    let received = codec::receive(&call.info, None, &body)?;
+    let mut binding = body::known(call, BINDING, &options, &body, received)?;
+    belongs_to_path(call, &mut binding)?;
+    // Nobody says which pod is meant by more than its name here.
+    object::set_meta(&mut binding, "uid", None);
+    let name = object::name(&binding).to_owned();
+    let done = server.registry().bind((&about, call), &name, &binding, &options).await?;
     Ok(respond::document(201, &done, accepted))
 }
 
@@ -52,7 +57,10 @@ impl Posted {
         accepted: &Accepted,
     ) -> Result<Self, Failure> {
         let (body, options) = incoming.posted(&call.info, accepted).await?;
-        Ok(Self { object: codec::receive_kind(kind, &body)?.object, options })
+        let received = codec::receive_kind(&call.info, kind, &body)?;
+        let mut object = body::known(call, kind, &options, &body, received)?;
+        belongs_to_path(call, &mut object)?;
+        Ok(Self { object, options })
     }
 }
 

@@ -186,14 +186,16 @@ impl Asked<'_> {
         }
         // A change is large, and reads are not to be moved about with the room for one.
         match (self.incoming.method.clone(), self.name.is_some()) {
-            (Method::GET, _) => self.read().await,
+            (Method::GET, _) if self.call.subresource != Some(Subresource::Finalize) => self.read().await,
             (Method::HEAD, _) if !info.builtin => self.read().await,
             (Method::POST, false) if !across => Box::pin(self.create()).await,
             (Method::POST, true) if !info.builtin && self.call.subresource.is_none() => {
                 Box::pin(self.create()).await
             }
             (Method::PUT, true) => Box::pin(self.update()).await,
-            (Method::PATCH, true) => Box::pin(self.patch()).await,
+            (Method::PATCH, true) if self.call.subresource != Some(Subresource::Finalize) => {
+                Box::pin(self.patch()).await
+            }
             (Method::DELETE, true) if self.call.subresource.is_none() => Box::pin(self.delete()).await,
             (Method::DELETE, false) if !across && self.collection_deletable() => {
                 Box::pin(self.delete()).await
@@ -411,14 +413,19 @@ async fn room(server: &Server, call: &Call, bytes: usize) -> Result<Reservation,
     server.answers().room(&call.identity.username, bytes).await
 }
 
+/// What upstream says of any body that is no Scale of a custom resource: it does not find the words for what is wrong with it.
+const UNREAD_SCALE: &str = "no kind is registered for the type v1.Scale in scheme \
+                            \"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781\"";
+
 /// Reads a body as an object, and objects to what the schema does not know as the client wishes.
 fn received(call: &Call, options: &WriteOptions, sent: &codec::Body) -> Result<Value, Refusal> {
-    let mut received = match call.subresource {
-        Some(Subresource::Scale) => codec::receive_kind(SCALE, sent)?,
-        _ => codec::receive(&call.info, call.custom.as_deref(), sent)?,
-    };
-    if call.subresource != Some(Subresource::Scale) {
-        call.emptied.set(std::mem::take(&mut received.emptied));
+    let info = &call.info;
+    if call.subresource == Some(Subresource::Scale) {
+        let read = codec::receive_kind(info, SCALE, sent);
+        let read = read.and_then(|received| body::known(call, SCALE, options, sent, received));
+        return read.map_err(|why| if info.builtin { why } else { Refusal::bad_request(UNREAD_SCALE) });
     }
-    body::known(call, options, sent, received)
+    let mut received = codec::receive(info, call.custom.as_deref(), sent)?;
+    call.emptied.set(std::mem::take(&mut received.emptied));
+    body::known(call, (&info.group, &info.version, &info.kind), options, sent, received)
 }

@@ -61,9 +61,11 @@ pub(super) fn document(code: u16, document: &Value, accepted: &Accepted) -> Resp
 }
 
 pub(super) fn refusal(refusal: &Refusal, accepted: &Accepted) -> Response {
-    let mut response = document(refusal.code(), &refusal.to_value(), accepted);
-    if refusal.code() == 429 {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    let status = refusal.to_value();
+    let mut response = document(refusal.code(), &status, accepted);
+    let seconds = status.pointer("/details/retryAfterSeconds").and_then(Value::as_u64);
+    if let Some(seconds) = seconds.filter(|seconds| *seconds > 0) {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
 }

@@ -29,7 +29,9 @@ pub(super) async fn answer(
     accepted: &Accepted,
 ) -> Result<Response, Failure> {
     let (sent, options) = incoming.posted(&call.info, accepted).await?;
-    let mut review = body::known(call, &options, &sent, codec::receive(&call.info, None, &sent)?)?;
+    let info = &call.info;
+    let received = codec::receive(info, None, &sent)?;
+    let mut review = body::known(call, (&info.group, &info.version, &info.kind), &options, &sent, received)?;
     let mut metadata = json!({});
     if let Some(Value::Object(given)) = review.get("metadata") {
         metadata = Value::Object(given.clone());

@@ -132,6 +132,8 @@ pub(crate) enum Habit {
     NamedByFieldLabels,
     /// The same, with its group and version.
     PlacedByFieldLabels,
+    /// A table shows what is matched first before the others.
+    ShownByPrecedence,
     /// Its own validation of a change leaves out the metadata of the change. Those of most kinds cover it once more,
     /// beside the common validation, which answers show.
     ChangeOnce,

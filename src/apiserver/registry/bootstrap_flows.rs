@@ -1,7 +1,10 @@
 //! The priority levels and flow schemas of every cluster, created at start. Existing ones are not changed.
 
+use std::sync::Arc;
+
 use admit_apimachinery::go;
-use futures::future::join_all;
+use admit_apimachinery::pointer;
+use futures::future::{BoxFuture, join_all};
 use serde_json::{Value, json};
 
 use super::Registry;
@@ -16,7 +19,13 @@ static FLOWS: &str = include_str!("bootstrap_flows.yaml");
 
 /// Who owns them, and who says of schemas whether their level is there.
 const PRODUCER: &str = "api-priority-and-fairness-config-producer-v1";
+const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const CONSUMER: &str = "api-priority-and-fairness-config-consumer-v1";
+
+const SCHEMAS: &str = "flowschemas";
+const LEVELS: &str = "prioritylevelconfigurations";
+/// The condition of schemas.
+const DANGLING: &str = "Dangling";
 
 /// On objects that a server keeps as they are meant to be.
 const UPDATED: &str = "apf.kubernetes.io/autoupdate-spec";
@@ -29,7 +38,7 @@ impl Registry {
         // Written at once: a durable store then commits them together.
         let creations = read(FLOWS).into_iter().filter_map(|object| {
             let kind = object.get("kind").and_then(Value::as_str)?;
-            let info = served.table.find_kind("flowcontrol.apiserver.k8s.io", "v1", kind)?;
+            let info = served.table.find_kind(GROUP, "v1", kind)?;
             Some(self.create_flow(self.own_call(info, "").admitted(), object))
         });
         join_all(creations).await.into_iter().collect()
@@ -42,8 +51,8 @@ impl Registry {
         }
         let annotations = object::member_mut(object::meta_mut(&mut object), "annotations");
         annotations.insert(UPDATED.to_owned(), "true".into());
-        let level = object.pointer("/spec/priorityLevelConfiguration/name").and_then(Value::as_str);
-        let status = level.map(|level| self.found(level));
+        // Every level is there that a schema names here.
+        let status = level(&object).map(|level| self.dangling(level, true));
         let received = recheck(&call.info, None, object).map_err(|why| why.refusal(Refusal::internal))?;
         match self.create(&call, received.object, &WriteOptions::of(PRODUCER)).await {
             Err(refusal) if refusal.reason() == "AlreadyExists" => return Ok(()),
@@ -54,15 +63,66 @@ impl Registry {
         self.apply_status(&call, &name, &status, CONSUMER).await
     }
 
-    /// The status of a schema whose level is there, as every level is that a schema names here.
-    fn found(&self, level: &str) -> Value {
+    /// Says of schemas whether their level is there, after a write or the end of one of both: of that schema, and of all when
+    /// it was a level.
+    pub(super) fn settle_flows<'r>(&'r self, call: &'r Call, name: &'r str) -> BoxFuture<'r, ()> {
+        Box::pin(async move {
+            // Who makes them at the start says so itself.
+            let is_other = call.info.group != GROUP || !call.info.builtin || call.subresource.is_some();
+            if is_other || call.admitted {
+                return;
+            }
+            let served = self.served();
+            let Some(schemas) = served.table.find(GROUP, "v1", SCHEMAS) else { return };
+            let Some(levels) = served.table.find(GROUP, "v1", LEVELS) else { return };
+            let (schemas, levels) =
+                (self.own_call(schemas, "").admitted(), self.own_call(levels, "").admitted());
+            let concerned: Vec<Arc<Value>> = if call.info.plural == SCHEMAS {
+                self.store.latest(&schemas.key(name)).into_iter().map(|stored| stored.object).collect()
+            } else {
+                let kept = self.stored_objects(&schemas.info.storage_key, None);
+                kept.iter().map(|kept| kept.object.values()).collect()
+            };
+            for schema in concerned {
+                let Some(level) = level(&schema) else { continue };
+                let status = self.dangling(level, self.store.latest(&levels.key(level)).is_some());
+                if says(&schema, &status) {
+                    continue;
+                }
+                let (name, about) = (object::name(&schema), schemas.on(Some(Subresource::Status)));
+                if let Err(refusal) = self.apply_status(&about, name, &status, CONSUMER).await {
+                    tracing::debug!(error = %refusal, name, "the status of a flow schema is not written");
+                }
+            }
+        })
+    }
+
+    /// The status of a schema whose level is there, or is not.
+    fn dangling(&self, level: &str, is_there: bool) -> Value {
         let level = go::quote(level);
+        let (status, reason, what) = match is_there {
+            true => ("False", "Found", "it exists"),
+            false => ("True", "NotFound", "there is no such object"),
+        };
+        let joined = if is_there { "and" } else { "but" };
         let message = format!(
-            "This FlowSchema references the PriorityLevelConfiguration object named {level} and it exists"
+            "This FlowSchema references the PriorityLevelConfiguration object named {level} {joined} {what}"
         );
         json!({"conditions": [{
-            "type": "Dangling", "status": "False", "lastTransitionTime": self.clock.stamp(),
-            "reason": "Found", "message": message,
+            "type": DANGLING, "status": status, "lastTransitionTime": self.clock.stamp(),
+            "reason": reason, "message": message,
         }]})
     }
+}
+
+/// The level that a schema names.
+fn level(schema: &Value) -> Option<&str> {
+    schema.pointer("/spec/priorityLevelConfiguration/name").and_then(Value::as_str)
+}
+
+/// Whether the schema has the condition, whenever it came to have it.
+fn says(schema: &Value, status: &Value) -> bool {
+    let wanted = &status["conditions"][0];
+    let own = pointer::items(schema, "/status/conditions").iter().find(|own| own["type"] == DANGLING);
+    own.is_some_and(|own| ["status", "message"].iter().all(|field| own.get(*field) == wanted.get(*field)))
 }

@@ -36,6 +36,7 @@ impl Registry {
         self.authorization.written(self, &call.key(name));
         self.settle_accounts(call, name).await;
         self.count_new_quota(call);
+        self.settle_flows(call, name).await;
         if call.info.storage_key != STORAGE_KEY {
             return;
         }
@@ -98,6 +99,7 @@ impl Registry {
         self.admission.written(&call.info.storage_key);
         self.authorization.written(self, &call.key(object::name(removed)));
         self.settle_accounts(call, object::name(removed)).await;
+        self.settle_flows(call, object::name(removed)).await;
         self.take_back(call, removed).await;
         self.settle_own_service(call, object::name(removed)).await;
         self.recount(call);

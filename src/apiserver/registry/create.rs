@@ -69,7 +69,7 @@ impl Registry {
         ownership: Ownership,
     ) -> Result<Answer, Refusal> {
         belongs_to_path(call, &mut object)?;
-        let given_version = object::resource_version(&object).to_owned();
+        let mut given_version = object::resource_version(&object).to_owned();
         for field in SYSTEM_FIELDS {
             object::set_meta(&mut object, field, None);
         }
@@ -85,6 +85,11 @@ impl Registry {
         let review = Review::create(call, &given_name, &object, options.dry_run, options.to_value());
         if let Some(changed) = self.mutate(&review).await? {
             object = remade(call, &object, changed)?;
+            // What admission makes up counts as what was sent.
+            if !object::resource_version(&object).is_empty() {
+                object::resource_version(&object).clone_into(&mut given_version);
+                object::set_meta(&mut object, "resourceVersion", None);
+            }
         }
         fill_metadata(call, &mut object);
         if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) {

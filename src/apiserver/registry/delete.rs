@@ -85,7 +85,15 @@ impl Registry {
         if !kept {
             let mut last = marked;
             if !options.dry_run {
-                // Watchers see the object as it was stored last, without the marks of its deletion.
+                // Watchers see the object as it was stored last, without the marks of its deletion; what is given time for
+                // its end is stored with them, be it no time at all.
+                let is_told = has(&call.info, Habit::Graceful) && !has(&call.info, Habit::HidesGrace);
+                let (revision, live) = if is_told && last != *live {
+                    let told = self.store.put(&key, Expect::Revision(revision), last.clone()).await?;
+                    (told.revision, told.object)
+                } else {
+                    (revision, live)
+                };
                 let removed = self.store.delete(&key, revision, Arc::unwrap_or_clone(live)).await?;
                 let revision = removed.revision.to_string();
                 object::set_meta(&mut last, "resourceVersion", Some(revision.into()));
@@ -117,6 +125,7 @@ impl Registry {
         options: &DeleteOptions,
     ) -> Result<Answer, Refusal> {
         let listing = self.list(call, list).await?;
+        warn_of_orphans(call, options);
         for item in &listing.items {
             let about = Call {
                 namespace: object::namespace(item).to_owned(),

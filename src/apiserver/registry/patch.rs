@@ -13,10 +13,9 @@ use super::field_ownership::Ownership;
 use super::update::{Change, named};
 use super::written::belongs_to_path;
 use super::{Answer, Registry};
-use crate::builtin::decode::decode;
 use crate::builtin::{restore, tables};
 use crate::call::{Call, FieldValidation, WriteOptions};
-use crate::codec::{self, Unread, recheck};
+use crate::codec::{self, Unread, recheck, recheck_kind};
 use crate::object;
 use crate::patch::merge_key::PatchError;
 use crate::patch::strategic;
@@ -68,13 +67,9 @@ impl Registry {
         let make = |live: &mut Arc<Value>| {
             let patch = read_once.get_or_init(|| read(format, body)).as_ref().map_err(Clone::clone)?;
             if let Some(paths) = call.scale() {
-                let patched = patch.apply(call, paths.managed_scale_of(live, &replicas))?;
-                let scale =
-                    tables().kind(SCALE.0, SCALE.1, SCALE.2).map(|id| decode(tables(), id, patched.clone()));
-                return match scale {
-                    Some(Err(why)) => Err(refused(&patched, &why.to_string())),
-                    _ => Ok(paths.with_scale(live, &patched)),
-                };
+                let old = paths.managed_scale_of(live, &replicas);
+                let scale = scaled(call, name, (patch, old), options)?;
+                return Ok(paths.with_scale(live, &scale));
             }
             accepted(call, name, (patch, &**live), options)
         };
@@ -269,18 +264,70 @@ fn accepted(
     };
     call.emptied.set(received.emptied);
     let objections: Vec<String> = patch.strict.iter().cloned().chain(received.strict).collect();
-    match options.field_validation {
-        FieldValidation::Strict if !objections.is_empty() => {
-            let why = format!("strict decoding error: {}", objections.join(", "));
-            return Err(refused_as(patch.shown(live, &patch.made(call, live)?), &why));
-        }
-        FieldValidation::Warn => objections.into_iter().for_each(|text| call.warnings.add(text)),
-        FieldValidation::Strict | FieldValidation::Ignore => {}
+    if options.field_validation == FieldValidation::Strict && !objections.is_empty() {
+        let made = patch.made(call, live)?;
+        object_to(call, options, objections, || patch.shown(live, &made))?;
+    } else {
+        object_to(call, options, objections, String::new)?;
     }
     let mut object = received.object;
     named(&object, name)?;
     belongs_to_path(call, &mut object)?;
     Ok(object)
+}
+
+/// The Scale that a patch makes of `old`, when it is still the one of the object that the path names.
+fn scaled(
+    call: &Call,
+    name: &str,
+    (patch, old): (&Patch, Value),
+    options: &WriteOptions,
+) -> Result<Value, Refusal> {
+    let uid = object::uid(&old).to_owned();
+    let patched = patch.apply(call, old.clone())?;
+    let text = |field: &str| patched.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let api_version = format!("{}/{}", SCALE.0, SCALE.1);
+    let (given, version) = (text("kind").unwrap_or(SCALE.2), text("apiVersion").unwrap_or(&api_version));
+    if given != SCALE.2 || version != api_version {
+        let scheme = match call.info.builtin {
+            true => "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30",
+            false => "k8s.io/client-go/scale/util.go:146",
+        };
+        let why =
+            format!("no kind \"{given}\" is registered for version \"{version}\" in scheme \"{scheme}\"");
+        return Err(refused(&patched, &why));
+    }
+    let received =
+        recheck_kind(SCALE, patched.clone()).map_err(|why| why.refusal(|why| refused(&patched, &why)))?;
+    let shown = || patch.shown(&old, &patched);
+    object_to(call, options, patch.strict.iter().cloned().chain(received.strict).collect(), shown)?;
+    let mut scale = received.object;
+    named(&scale, name)?;
+    belongs_to_path(call, &mut scale)?;
+    let meant = object::uid(&scale);
+    if call.info.builtin && !meant.is_empty() && meant != uid {
+        let why = format!("Precondition failed: UID in precondition: {meant}, UID in object meta: {uid}");
+        return Err(Refusal::conflict_below(&call.info, "scale", name, &why));
+    }
+    Ok(scale)
+}
+
+/// Says of a patch what strict validation objects to, as the client wishes; `shown` is what a refusal shows.
+fn object_to(
+    call: &Call,
+    options: &WriteOptions,
+    objections: Vec<String>,
+    shown: impl FnOnce() -> String,
+) -> Result<(), Refusal> {
+    match options.field_validation {
+        FieldValidation::Strict if !objections.is_empty() => {
+            let why = format!("strict decoding error: {}", objections.join(", "));
+            return Err(refused_as(shown(), &why));
+        }
+        FieldValidation::Warn => objections.into_iter().for_each(|text| call.warnings.add(text)),
+        FieldValidation::Strict | FieldValidation::Ignore => {}
+    }
+    Ok(())
 }
 
 fn same_kind(call: &Call, name: &str, patched: &Value) -> Result<(), Refusal> {

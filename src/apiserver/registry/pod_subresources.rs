@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::Registry;
 use super::delete;
 use super::field_ownership::Ownership;
-use super::update::Change;
+use super::update::{self, Change};
 use crate::admission::Review;
 use crate::call::{Call, DeleteOptions, ListOptions, Query, WriteOptions};
 use crate::clock::Clock;
@@ -21,6 +21,8 @@ use crate::status::{Cause, Refusal};
 
 /// A budget whose pods were evicted counts as taken until its controller has counted again, at most for so many pods.
 const MAX_DISRUPTED: usize = 2000;
+/// The type of the condition of budgets that says whether a disruption is allowed.
+const ALLOWED: &str = "DisruptionAllowed";
 const VIOLATED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 
 impl Registry {
@@ -45,7 +47,10 @@ impl Registry {
         if name.is_empty() {
             return Err(Refusal::bad_request("Name parameter required."));
         }
-        let make = |pod: &mut Arc<Value>| bound(call, pod, (binding, node));
+        let make = |pod: &mut Arc<Value>| {
+            is_meant(call, name, (binding, &**pod), options.dry_run)?;
+            bound(call, pod, (binding, node))
+        };
         // Nobody owns what a binding sets.
         let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Settled };
         self.change(&call.clone().admitted(), name, &change, options).await?;
@@ -76,6 +81,12 @@ impl Registry {
         options: &WriteOptions,
     ) -> Result<Value, Refusal> {
         named_alike(name, &eviction, EVICTION.2)?;
+        let breaking = "ignoreStoreReadErrorWithClusterBreakingPotential";
+        if eviction.pointer(&format!("/deleteOptions/{breaking}")) == Some(&Value::Bool(true)) {
+            let why = "can not be set for pod eviction, try after removing the option";
+            let cause = Cause::invalid(format!("deleteOptions.{breaking}"), &true.into(), why);
+            return Err(Refusal::invalid_kind(EVICTION.0, EVICTION.2, name, vec![cause]));
+        }
         let main = call.on(None);
         let pod = self.get_builtin(&main, name)?;
         let eviction = self.admitted(call, name, eviction, options).await?;
@@ -128,7 +139,7 @@ impl Registry {
             [] => return Ok(()),
             [one] => one,
             _ => {
-                return Err(Refusal::internal(
+                return Err(Refusal::unclassified(
                     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
                 ));
             }
@@ -174,10 +185,22 @@ fn target(binding: &Value) -> Result<&str, Refusal> {
     }
 }
 
+/// A binding that has a uid or a version is for the pod that has them.
+fn is_meant(call: &Call, name: &str, (binding, pod): (&Value, &Value), dry_run: bool) -> Result<(), Refusal> {
+    let both = [
+        ("UID", object::uid(binding), object::uid(pod)),
+        ("ResourceVersion", object::resource_version(binding), object::resource_version(pod)),
+    ];
+    match both.into_iter().find(|(_, meant, own)| !meant.is_empty() && meant != own) {
+        Some(unlike) => Err(update::unlike(call, name, unlike, dry_run)),
+        None => Ok(()),
+    }
+}
+
 /// The pod on the node, with the labels and annotations of the binding.
 fn bound(call: &Call, pod: &Value, (binding, node): (&Value, &str)) -> Result<Value, Refusal> {
     let name = object::name(pod);
-    let refused = |why: String| Refusal::conflict(&call.info, &format!("{name}/binding"), &why);
+    let refused = |why: String| Refusal::conflict_below(&call.info, "binding", name, &why);
     if object::is_terminating(pod) {
         return Err(refused(format!("pod {name} is being deleted, cannot be assigned to a host")));
     }
@@ -266,6 +289,48 @@ fn evicts_unready(budget: &Value) -> bool {
     }
 }
 
+/// Why a budget allows no disruption.
+fn unallowed(budget: &Value) -> String {
+    let name = object::name(budget);
+    let conditions = pointer::items(budget, "/status/conditions").iter();
+    let mut conditions = conditions.filter(|condition| condition["type"] == ALLOWED);
+    let told = conditions.next().filter(|condition| condition["status"] == "False");
+    let told = told.map(|condition| {
+        (pointer::text(condition, "/reason").to_owned(), pointer::text(condition, "/message").to_owned())
+    });
+    let told = told.filter(|(_, message)| !message.is_empty());
+    let (needed, healthy) = (count(budget, "desiredHealthy"), count(budget, "currentHealthy"));
+    match told {
+        Some((reason, message)) if reason == "SyncFailed" => format!(
+            "The disruption budget {name} does not allow evicting pods currently because it failed sync: {message}"
+        ),
+        _ if healthy <= needed => {
+            format!("The disruption budget {name} needs {needed} healthy pods and has {healthy} currently")
+        }
+        Some((reason, message)) => format!(
+            "The disruption budget {name} does not allow evicting pods currently ({reason}): {message}"
+        ),
+        None => format!("The disruption budget {name} does not allow evicting pods currently"),
+    }
+}
+
+/// Says in the conditions of a budget that no disruption is allowed any more.
+fn none_allowed(budget: &mut Value, clock: &Clock) {
+    let observed = count(budget, "observedGeneration");
+    let status = object::member_mut(object::map_of(budget), "status");
+    let conditions = status.entry("conditions").or_insert_with(|| json!([]));
+    let Some(conditions) = conditions.as_array_mut() else { return };
+    let old = conditions.iter_mut().find(|old| old["type"] == ALLOWED);
+    let since = old.as_ref().filter(|old| old["status"] == "False");
+    let since = since.map_or_else(|| clock.stamp().into(), |old| old["lastTransitionTime"].clone());
+    let condition = json!({"type": ALLOWED, "status": "False", "observedGeneration": observed,
+        "lastTransitionTime": since, "reason": "InsufficientPods", "message": ""});
+    match old {
+        Some(old) => *old = condition,
+        None => conditions.push(condition),
+    }
+}
+
 /// The budget with one disruption less, for this pod.
 fn taken(budget: &Value, pod: &str, clock: &Clock) -> Result<Value, Refusal> {
     let name = object::name(budget);
@@ -288,13 +353,13 @@ fn taken(budget: &Value, pod: &str, clock: &Clock) -> Result<Value, Refusal> {
         return Err(forbidden(why));
     }
     if allowed == 0 {
-        let (needed, healthy) = (count(budget, "desiredHealthy"), count(budget, "currentHealthy"));
-        let why =
-            format!("The disruption budget {name} needs {needed} healthy pods and has {healthy} currently");
-        return refused(why, 0);
+        return refused(unallowed(budget), 0);
     }
     let mut next = budget.clone();
     next["status"]["disruptionsAllowed"] = (allowed - 1).into();
+    if allowed == 1 {
+        none_allowed(&mut next, clock);
+    }
     next["status"]["disruptedPods"][pod] = clock.stamp().into();
     Ok(next)
 }

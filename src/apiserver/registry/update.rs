@@ -60,7 +60,13 @@ impl Registry {
         let make = |live: &mut Arc<Value>| {
             let object = wanted.take();
             Ok(match call.scale() {
-                Some(paths) => paths.with_scale(live, &object),
+                Some(paths) => {
+                    let mut scaled = paths.with_scale(live, &object);
+                    if !object::uid(&object).is_empty() {
+                        object::copy_meta(&object, &mut scaled, "uid");
+                    }
+                    scaled
+                }
                 None => object,
             })
         };
@@ -84,7 +90,7 @@ impl Registry {
             let mut old = self.shown(call, live.object).await?;
             let wanted = self.made(call, change, &mut old).await?;
             if change.uid_is_precondition {
-                same_object(call, name, &wanted, &old)?;
+                same_object(call, name, (&wanted, &*old), options.dry_run)?;
             }
             newest_version(call, name, &wanted, &old)?;
             let new = self.owned(call, wanted, &old, options, change.ownership).await?;
@@ -231,19 +237,35 @@ pub(super) fn named(object: &Value, name: &str) -> Result<(), Refusal> {
     }
 }
 
-fn same_object(call: &Call, name: &str, wanted: &Value, old: &Value) -> Result<(), Refusal> {
-    let uid = object::uid(wanted);
-    if uid.is_empty() || uid == object::uid(old) {
+fn same_object(
+    call: &Call,
+    name: &str,
+    (wanted, old): (&Value, &Value),
+    dry_run: bool,
+) -> Result<(), Refusal> {
+    let (uid, own) = (object::uid(wanted), object::uid(old));
+    if uid.is_empty() || uid == own {
         return Ok(());
     }
+    Err(unlike(call, name, ("UID", uid, own), dry_run))
+}
+
+/// The refusal of a change that was meant for an object with another uid or version: what it names, what was meant, what is there.
+/// The storage knows its prefix of keys, and what only tries a change there does not.
+pub(super) fn unlike(
+    call: &Call,
+    name: &str,
+    (what, meant, own): (&str, &str, &str),
+    dry_run: bool,
+) -> Refusal {
+    let prefix = if dry_run { "" } else { "/registry" };
     let at = if call.namespace.is_empty() { name.to_owned() } else { format!("{}/{name}", call.namespace) };
     let why = format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{}/{at}, ResourceVersion: 0, AdditionalErrorMsg: \
-         Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+        "StorageError: invalid object, Code: 4, Key: {prefix}/{}/{at}, ResourceVersion: 0, AdditionalErrorMsg: \
+         Precondition failed: {what} in precondition: {meant}, {what} in object meta: {own}",
         call.info.storage_key,
-        object::uid(old)
     );
-    Err(Refusal::conflict(&call.info, name, &why))
+    Refusal::conflict(&call.info, name, &why)
 }
 
 /// A client that names the resourceVersion that it changes has to name the newest one.

@@ -2,6 +2,7 @@
 //! The wording is kube-apiserver's; constructors are named after the condition, not after the HTTP code.
 
 mod cause;
+mod conflicts;
 
 use std::fmt;
 
@@ -201,13 +202,13 @@ impl Refusal {
         Self::detailed(Reason::Conflict, message, Self::about(info, name))
     }
 
-    /// A precondition of a DELETE that does not hold: this one message names the kind, not the resource.
     /// Fields that other managers own, each a cause.
     #[must_use]
     pub(crate) fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
         Self::detailed(Reason::Conflict, message, StatusDetails { causes, ..StatusDetails::default() })
     }
 
+    /// A precondition of a DELETE that does not hold: this one message names the kind, not the resource.
     #[must_use]
     pub(crate) fn precondition_failed(info: &ResourceInfo, name: &str, why: &str) -> Self {
         let mut refusal = Self::conflict(info, name, why);

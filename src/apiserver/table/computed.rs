@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::controllers::short_mode;
+use super::controllers::short_modes;
 use super::texts::{each, items, or, plain, selector_text, text};
 use crate::object;
 
@@ -51,8 +51,7 @@ pub(super) fn cell(name: &str) -> Option<Cell> {
 }
 
 fn access_modes(volume: &Value) -> String {
-    let modes = items(volume, "/spec/accessModes").iter().filter_map(short_mode);
-    modes.collect::<Vec<_>>().join(",")
+    short_modes(items(volume, "/spec/accessModes"))
 }
 
 fn addresses(ingress: &Value) -> String {
@@ -83,9 +82,19 @@ fn health(component: &Value) -> String {
     word.to_owned()
 }
 
+/// The first three hosts. All rules count that are more than three, those of any host, too, where one is left.
 fn hosts(ingress: &Value) -> String {
-    let hosts = items(ingress, "/spec/rules").iter().map(|rule| or(text(rule, "/host"), "*"));
-    shortened(&hosts.collect::<Vec<_>>(), "*", 3)
+    let rules = items(ingress, "/spec/rules");
+    let named = rules.iter().enumerate().map(|(at, rule)| (at, text(rule, "/host")));
+    let shown: Vec<(usize, &str)> = named.filter(|(_, host)| !host.is_empty()).take(3).collect();
+    let hosts = shown.iter().map(|(_, host)| *host).collect::<Vec<_>>().join(",");
+    match shown.as_slice() {
+        [] => "*".to_owned(),
+        [_, _, (last, _)] if last.saturating_add(1) < rules.len() => {
+            format!("{hosts} + {} more...", rules.len().saturating_sub(3))
+        }
+        _ => hosts,
+    }
 }
 
 fn owner(revision: &Value) -> String {

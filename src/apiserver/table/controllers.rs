@@ -73,13 +73,12 @@ pub(super) fn cron_job(object: &Value, now: Timestamp) -> Vec<Value> {
 
 pub(super) fn claim(object: &Value, now: Timestamp) -> Vec<Value> {
     let terminating = object.pointer("/metadata/deletionTimestamp").is_some();
-    let modes: Vec<&str> = items(object, "/status/accessModes").iter().filter_map(short_mode).collect();
     vec![
         name(object),
         if terminating { "Terminating" } else { text(object, "/status/phase") }.into(),
         text(object, "/spec/volumeName").into(),
         text(object, "/status/capacity/storage").into(),
-        modes.join(",").into(),
+        short_modes(items(object, "/status/accessModes")).into(),
         text(object, "/spec/storageClassName").into(),
         or(text(object, "/spec/volumeAttributesClassName"), "<unset>").into(),
         age(object, now).into(),
@@ -87,14 +86,16 @@ pub(super) fn claim(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-pub(super) fn short_mode(mode: &Value) -> Option<&'static str> {
-    match mode.as_str()? {
-        "ReadWriteOnce" => Some("RWO"),
-        "ReadOnlyMany" => Some("ROX"),
-        "ReadWriteMany" => Some("RWX"),
-        "ReadWriteOncePod" => Some("RWOP"),
-        _ => None,
-    }
+/// The access modes of a volume in the order in which they are always shown, each once.
+pub(super) fn short_modes(modes: &[Value]) -> String {
+    const SHORT: [(&str, &str); 4] = [
+        ("ReadWriteOnce", "RWO"),
+        ("ReadOnlyMany", "ROX"),
+        ("ReadWriteMany", "RWX"),
+        ("ReadWriteOncePod", "RWOP"),
+    ];
+    let shown = SHORT.iter().filter(|(mode, _)| modes.iter().any(|own| own == mode));
+    shown.map(|(_, short)| *short).collect::<Vec<_>>().join(",")
 }
 
 /// How many pods are ready, of those that there should be.

@@ -20,7 +20,7 @@ use self::jsonpath::{Budget, JsonPath};
 pub(crate) use self::texts::selector_text;
 use crate::builtin::{decode, tables};
 use crate::interrupt;
-use crate::kinds::strategy;
+use crate::kinds::{Habit, has, strategy};
 use crate::object;
 use crate::resources::{PrinterColumn, ResourceInfo, SCALE};
 
@@ -57,10 +57,13 @@ pub fn render(info: &ResourceInfo, value: &Value, options: &Options<'_>) -> Valu
         "columnDefinitions".into(),
         if options.headers { printer.definitions().into() } else { Value::Null },
     );
-    let objects = match value.get("items") {
+    let mut objects: Vec<&Value> = match value.get("items") {
         Some(Value::Array(items)) => items.iter().collect(),
         _ => vec![value],
     };
+    if has(info, Habit::ShownByPrecedence) {
+        objects.sort_by(|one, other| precedence(one).cmp(&precedence(other)));
+    }
     let row = |object| {
         interrupt::checkpoint();
         printer.row(info, object, options)
@@ -70,6 +73,11 @@ pub fn render(info: &ResourceInfo, value: &Value, options: &Options<'_>) -> Valu
     let plain = matches!(&printer, Printer::Builtin(kind) if kind.is_plain());
     table.insert("rows".into(), if plain && rows.is_empty() { Value::Null } else { rows.into() });
     Value::Object(table)
+}
+
+fn precedence(object: &Value) -> (i64, &str) {
+    let told = object.pointer("/spec/matchingPrecedence").and_then(Value::as_i64);
+    (told.unwrap_or_default(), object::name(object))
 }
 
 /// What a list or an object says about itself, without what only objects have.

@@ -1,6 +1,5 @@
 //! The six operations of a JSON patch.
 
-use json_patch::jsonptr::index::Index;
 use json_patch::jsonptr::{Pointer, Token};
 use json_patch::{PatchOperation, ReplaceOperation};
 use serde_json::Value;
@@ -110,8 +109,12 @@ impl Document {
                 members.insert(last.decoded().into_owned(), node);
             }
             Node::List(_, items) => {
-                let index = last.to_index().map_err(|_| PatchErrorKind::InvalidPointer)?;
-                let index = index.for_len_incl(items.len()).map_err(|_| PatchErrorKind::InvalidPointer)?;
+                let length = items.len();
+                let index = match &*last.decoded() {
+                    "-" => Some(length),
+                    index => place(index, length.saturating_add(1)),
+                };
+                let index = index.ok_or(PatchErrorKind::InvalidPointer)?;
                 items.insert(index, node);
             }
             Node::Closed(_) | Node::Measured(..) => return Err(PatchErrorKind::InvalidPointer),
@@ -125,7 +128,9 @@ impl Document {
         let container = self.container(parent, None).ok_or(PatchErrorKind::InvalidPointer)?;
         let (removed, most) = match container {
             Node::Object(height, members) => (members.remove(last.decoded().as_ref()), *height),
-            Node::List(height, items) => (number(&last).and_then(|index| items.remove(index)), *height),
+            Node::List(height, items) => {
+                (place(&last.decoded(), items.len()).and_then(|index| items.remove(index)), *height)
+            }
             Node::Closed(_) | Node::Measured(..) => (None, 0),
         };
         Ok((removed.ok_or(PatchErrorKind::InvalidPointer)?, most.saturating_sub(1)))
@@ -170,17 +175,20 @@ impl Document {
 fn inner<'n>(node: &'n mut Node, token: &Token<'_>) -> Option<&'n mut Node> {
     match node {
         Node::Object(_, members) => members.get_mut(token.decoded().as_ref()),
-        Node::List(_, items) => items.get_mut(number(token)?),
+        Node::List(_, items) => items.get_mut(place(&token.decoded(), items.len())?),
         Node::Closed(_) | Node::Measured(..) => None,
     }
 }
 
-/// The place that a token names in a list; none for the one behind the last.
-fn number(token: &Token<'_>) -> Option<usize> {
-    match token.to_index().ok()? {
-        Index::Num(index) => Some(index),
-        Index::Next => None,
-    }
+/// The place that an index names among `places`: a number as Go reads one, those below zero counted from the end.
+pub(super) fn place(index: &str, places: usize) -> Option<usize> {
+    let index: i64 = index.parse().ok()?;
+    let place = if index < 0 {
+        places.checked_sub(usize::try_from(index.unsigned_abs()).ok()?)?
+    } else {
+        usize::try_from(index).ok()?
+    };
+    (place < places).then_some(place)
 }
 
 /// The API server's library takes a member that is not there for null, by which clients make sure that nobody added it.

@@ -9,6 +9,7 @@ use json_patch::{
 };
 use serde_json::Value;
 
+use super::document::place;
 use super::{PatchError, PatchErrorKind, Replacing, patched};
 
 /// An operation as an author makes it.
@@ -122,7 +123,7 @@ pub enum KeyError {
     #[error("Unable to remove nonexistent key: {0}: missing value")]
     Missing(String),
     #[error("Unable to access invalid index: {0}: invalid index referenced")]
-    OutOfRange(usize),
+    OutOfRange(i64),
     #[error("invalid index referenced")]
     InvalidIndex,
     #[error("strconv.Atoi: parsing {}: invalid syntax", go::quote(.0))]
@@ -288,9 +289,11 @@ fn unfound(around: &Value, key: &str, verb: &str) -> Option<KeyError> {
         Value::Object(members) => {
             (verb == "remove" && !members.contains_key(key)).then(|| KeyError::Missing(key.to_owned()))
         }
-        Value::Array(items) => match key.parse::<usize>() {
-            Ok(index) if index < items.len() || verb == "add" && index == items.len() => None,
-            Ok(index) => Some(KeyError::OutOfRange(index)),
+        Value::Array(items) => match key.parse::<i64>() {
+            Ok(index) => {
+                let places = items.len().saturating_add(usize::from(verb == "add"));
+                place(key, places).is_none().then_some(KeyError::OutOfRange(index))
+            }
             Err(_) if verb == "add" && key == "-" => None,
             Err(_) if verb == "add" => Some(KeyError::NoIndexToAdd(key.to_owned())),
             Err(_) => Some(KeyError::NoIndex(key.to_owned())),
@@ -307,7 +310,7 @@ fn container<'v>(state: &'v Value, path: &str) -> Option<(&'v Value, String)> {
     for token in tokens {
         around = match around {
             Value::Object(members) => members.get(&token)?,
-            Value::Array(items) => items.get(token.parse::<usize>().ok()?)?,
+            Value::Array(items) => items.get(place(&token, items.len())?)?,
             _ => return None,
         };
     }

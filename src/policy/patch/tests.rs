@@ -31,12 +31,29 @@ fn the_six_operations() {
     assert_eq!(made(target, &patch).map(|value| value.to_string()).as_deref(), Ok(expected));
 }
 
+/// As Go reads numbers; those below zero are counted from the end, where an item that is added has a place of its own.
+#[test]
+fn places_are_numbers_with_a_sign() {
+    let patch = json!([
+        {"op": "test", "path": "/a/-1", "value": 3},
+        {"op": "replace", "path": "/a/-3", "value": 0},
+        {"op": "add", "path": "/a/-1", "value": 4},
+        {"op": "add", "path": "/a/-5", "value": -1},
+        {"op": "remove", "path": "/a/+1"},
+        {"op": "copy", "from": "/a/-1", "path": "/a/00"},
+        {"op": "move", "from": "/a/-1", "path": "/a/-0"},
+    ]);
+    assert_eq!(made(json!({"a": [1, 2, 3]}), &patch), Ok(json!({"a": [4, 4, -1, 2, 3]})));
+}
+
 #[test]
 fn what_cannot_be_applied_says_why() {
     let why = |list: Value| made(json!({"a": [1], "b": {"c": 1}}), &list).expect_err("refused");
     assert_eq!(why(json!([{"op": "add", "path": "/x/y", "value": 1}])), "path is invalid");
     assert_eq!(why(json!([{"op": "add", "path": "/a/2", "value": 1}])), "path is invalid");
-    assert_eq!(why(json!([{"op": "add", "path": "/a/01", "value": 1}])), "path is invalid");
+    assert_eq!(why(json!([{"op": "add", "path": "/a/ 1", "value": 1}])), "path is invalid");
+    assert_eq!(why(json!([{"op": "add", "path": "/a/-3", "value": 1}])), "path is invalid");
+    assert_eq!(why(json!([{"op": "remove", "path": "/a/-2"}])), "path is invalid");
     assert_eq!(why(json!([{"op": "remove", "path": "/a/-"}])), "path is invalid");
     assert_eq!(why(json!([{"op": "remove", "path": ""}])), "path is invalid");
     assert_eq!(why(json!([{"op": "replace", "path": "/a/1", "value": 1}])), "path is invalid");

@@ -32,9 +32,8 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     }
     let Some(class) = class(request)? else { return Ok(()) };
     if let Some(overhead) = overhead(&class) {
-        let own = request.object().pointer("/spec/overhead").filter(|own| !own.is_null());
-        match own {
-            Some(own) if !is_same(own, overhead) => return Err(request.forbidden(MISMATCH)),
+        match own_overhead(request) {
+            Some(own) if !is_same(&own, overhead) => return Err(request.forbidden(MISMATCH)),
             Some(_) => {}
             None => {
                 spec_mut(request).insert("overhead".to_owned(), overhead.clone());
@@ -49,6 +48,14 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
 
 fn spec_mut<'o>(request: &'o mut Request<'_>) -> &'o mut Map<String, Value> {
     object::member_mut(object::map_of(request.object_mut()), "spec")
+}
+
+/// What the pod says of its overhead itself, be it that there is none.
+fn own_overhead(request: &Request<'_>) -> Option<Value> {
+    if request.review.call.emptied.has(&["spec", "overhead"]) {
+        return Some(Value::Object(Map::new()));
+    }
+    request.object().pointer("/spec/overhead").filter(|own| !own.is_null()).cloned()
 }
 
 fn overhead(class: &Value) -> Option<&Value> {
@@ -142,10 +149,9 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     let class = class(request)?;
-    let own = request.object().pointer("/spec/overhead").filter(|own| !own.is_null());
-    match (class.as_deref().and_then(overhead), own) {
+    match (class.as_deref().and_then(overhead), own_overhead(request)) {
         (None, None) => Ok(()),
-        (Some(overhead), Some(own)) if is_same(own, overhead) => Ok(()),
+        (Some(overhead), Some(own)) if is_same(&own, overhead) => Ok(()),
         (Some(_), _) => Err(request.forbidden(MISMATCH)),
         (None, Some(_)) => {
             let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";

@@ -16,6 +16,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     stamp: Some(stamp),
     name: Some(Naming::Own(name)),
     validate: Some(validate),
+    validate_update: Some(|service, _, errors| still_named(service, errors)),
     validate_status: Some(status),
     ..Strategy::PLAIN
 };
@@ -49,6 +50,14 @@ fn name(object: &Value, name: &str, _is_prefix: bool) -> Vec<String> {
         return problems;
     }
     vec![format!("must be `spec.version+\".\"+spec.group`: {}", go::quote(&required))]
+}
+
+/// The name says what is served, which can be changed.
+fn still_named(service: &Value, errors: &mut FieldErrors) {
+    let own = Field::root(service).get("metadata").get("name");
+    for problem in name(service, own.text(), false) {
+        errors.add(|| own.invalid(problem));
+    }
 }
 
 fn validate(object: &Value, errors: &mut FieldErrors) {

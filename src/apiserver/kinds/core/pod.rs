@@ -21,6 +21,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     }),
     warnings_before: Some(pod_begin::warnings),
     prepare_create: Some(pod_begin::begin),
+    stamp: Some(|pod, request| pod_begin::stamp(pod, request.clock)),
     grace_period: Some(pod_status::grace_period),
     prepare_status: Some(|pod, old, _| {
         keep_quality(pod, old);
@@ -433,7 +434,7 @@ mod tests {
                 "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label \
                  is recommended: [must not contain dots]",
                 "spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use \"kubernetes.io/os\" instead",
-                "spec.volumes[0].gitRepo: deprecated in v1.11",
+                "spec.volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+",
                 "spec.containers[0].ports[0]: hostIP set without hostPort: {Name: HostPort:0 ContainerPort:1 \
                  Protocol:TCP HostIP:::1}",
                 "spec.containers[0].ports[1]: overlapping port definition with spec.containers[0].ports[0]",

@@ -4,10 +4,12 @@ use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Map, Value, json};
 
 use super::pod_status::quality;
+use crate::clock::Clock;
 use crate::kinds::field::Field;
 use crate::kinds::shared::pod_spec::annotations::APP_ARMOR;
 use crate::kinds::shared::pod_spec::security::app_armor_profile;
 use crate::kinds::shared::pod_spec::warnings::APP_ARMOR_IS_A_FIELD;
+
 use crate::object;
 
 /// A new pod waits until a client writes another status: there is no scheduler and no kubelet here.
@@ -27,6 +29,14 @@ pub(super) fn begin(pod: &mut Value) {
         if let (Some(profile), Some(container)) = (profile.to_be_set, pod.pointer_mut(&container)) {
             object::set_field(&mut container["securityContext"], "appArmorProfile", Some(profile));
         }
+    }
+}
+
+/// Says since when a new pod waits for its gates.
+pub(super) fn stamp(pod: &mut Value, clock: &Clock) {
+    let conditions = pod.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        object::set_field(condition, "lastTransitionTime", Some(clock.stamp().into()));
     }
 }
 

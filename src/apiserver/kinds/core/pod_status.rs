@@ -228,6 +228,12 @@ pub(super) fn known_quality(pod: &Value) -> &str {
     known.filter(|known| !known.is_empty()).unwrap_or_else(|| quality(pod))
 }
 
+/// What a container asks for, or may have at most; who asks for nothing does not ask.
+fn part<'c>(container: &'c Value, side: &str, name: &str) -> Option<Quantity<'c>> {
+    let amount = container.pointer(&format!("/resources/{side}/{name}"))?.as_str()?;
+    Quantity::parse(amount).ok().filter(|amount| amount.sign().is_gt())
+}
+
 /// The class of a pod by what its containers ask for.
 pub(crate) fn quality(pod: &Value) -> &'static str {
     let spec = &pod["spec"];
@@ -235,11 +241,6 @@ pub(crate) fn quality(pod: &Value) -> &'static str {
     // A pod that asks for resources as a whole is judged by them.
     let as_whole = spec.pointer("/resources").and_then(Value::as_object).is_some_and(|own| !own.is_empty());
     let containers: Vec<&Value> = if as_whole { vec![spec] } else { listed.flatten().collect() };
-    let part = |container: &Value, side: &str, name: &str| {
-        let amount = container.pointer(&format!("/resources/{side}/{name}"))?.as_str()?;
-        // Who asks for nothing does not ask.
-        Quantity::parse(amount).ok().filter(|amount| amount.sign().is_gt()).map(|amount| amount.to_string())
-    };
     let mut any = false;
     let mut all = !containers.is_empty();
     for container in containers {

@@ -11,7 +11,7 @@ use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "FlowSchema",
-    habits: &[Habit::ChangeOnce, Habit::ObjectAgain],
+    habits: &[Habit::ChangeOnce, Habit::ObjectAgain, Habit::ShownByPrecedence],
     default: Some(default),
     validate: Some(validate),
     validate_status: Some(|object, _, errors| super::status(object, errors)),

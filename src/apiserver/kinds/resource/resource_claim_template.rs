@@ -47,8 +47,10 @@ fn specification(template: &Value, stored: bool, errors: &mut FieldErrors) {
         }
     }
     label_pairs(&metadata.get("labels"), errors);
-    for (field, value) in metadata.map().into_iter().flatten() {
-        let is_empty = Field::root(value).is_empty() && !value.is_number() && *value != true;
+    // A list or map with nothing in it has been set all the same.
+    let sent = metadata.as_sent();
+    for (field, value) in sent.as_object().into_iter().flatten() {
+        let is_empty = matches!(value, Value::Null | Value::Bool(false)) || *value == "";
         if !["annotations", "labels"].contains(&field.as_str()) && !is_empty {
             errors.add(|| metadata.member(field).forbidden("cannot be set"));
         }

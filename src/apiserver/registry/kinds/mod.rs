@@ -116,14 +116,14 @@ pub(super) fn prepare_create(call: &Call, object: &mut Value) {
     if has_generation(&call.info) {
         object::set_meta(object, "generation", Some(1.into()));
     }
-    if let Some(stamp) = strategy(&call.info).and_then(|strategy| strategy.stamp) {
-        stamp(object, &Request { identity: &call.identity, clock: &call.clock });
-    }
     if let Some(warnings) = strategy(&call.info).and_then(|strategy| strategy.warnings_before) {
         warnings(object).into_iter().for_each(|warning| call.warnings.add(warning));
     }
     if let Some(prepare) = strategy(&call.info).and_then(|strategy| strategy.prepare_create) {
         prepare(object);
+    }
+    if let Some(stamp) = strategy(&call.info).and_then(|strategy| strategy.stamp) {
+        stamp(object, &Request { identity: &call.identity, clock: &call.clock });
     }
 }
 
