@@ -9,7 +9,6 @@ use crate::kinds::field::Field;
 use crate::kinds::shared::pod_spec::annotations::APP_ARMOR;
 use crate::kinds::shared::pod_spec::security::app_armor_profile;
 use crate::kinds::shared::pod_spec::warnings::APP_ARMOR_IS_A_FIELD;
-
 use crate::object;
 
 /// A new pod waits until a client writes another status: there is no scheduler and no kubelet here.
