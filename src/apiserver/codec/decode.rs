@@ -51,6 +51,31 @@ pub(crate) fn receive_kind(
     receive(&sent, None, body)
 }
 
+/// Reads a body as the options of a deletion. Of another kind nothing is read: that it is one is for who knows the request.
+///
+/// # Errors
+/// 400 in Kubernetes' words.
+pub(crate) fn receive_delete_options(body: &Body) -> Result<Value, Refusal> {
+    let options = parse(body).map_err(|why| why.refusal(Refusal::bad_request))?.value;
+    if let Some(why) = unnamed(&options) {
+        return Err(Refusal::bad_request(why));
+    }
+    if !matches!(options, Value::Object(_) | Value::Null) {
+        return Err(Refusal::bad_request(go::json::without_kind(&options)));
+    }
+    let is_other = text(&options, "kind").is_some_and(|kind| kind != "DeleteOptions");
+    match *DELETE_OPTIONS {
+        Some(id) if !is_other && options.is_object() => {
+            let received = typed(id, options, Some(body));
+            Ok(received.map_err(|why| why.refusal(Refusal::bad_request))?.object)
+        }
+        _ => Ok(options),
+    }
+}
+
+static DELETE_OPTIONS: LazyLock<Option<TypeId>> =
+    LazyLock::new(|| tables().by_openapi_name("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"));
+
 /// The refusal of a body that strict validation objects to.
 #[must_use]
 pub(crate) fn strict_refusal(

@@ -7,7 +7,8 @@ mod read;
 mod yaml;
 
 pub(crate) use decode::{
-    Received, receive, receive_kind, recheck, recheck_kind, recheck_merged, strict_refusal, unnamed,
+    Received, receive, receive_delete_options, receive_kind, recheck, recheck_kind, recheck_merged,
+    strict_refusal, unnamed,
 };
 pub(crate) use document::Unread;
 pub(crate) use read::{Body, Format, MAX_BODY, parse};

@@ -1,6 +1,5 @@
 //! Reads request bodies, up to a size limit and in one of the supported formats.
 
-use admit_apimachinery::go;
 use axum::body::Body as HttpBody;
 use bytes::Bytes;
 use http::{HeaderMap, header};
@@ -90,11 +89,7 @@ pub(super) async fn options(headers: &HeaderMap, body: Sent) -> Result<Option<Va
         return Ok(None);
     }
     let body = Body { format: format_of(headers, true)?, bytes };
-    let options = codec::parse(&body).map_err(|why| why.refusal(Refusal::bad_request))?.value;
-    match options {
-        Value::Object(_) | Value::Null => Ok(Some(options)),
-        other => Err(Refusal::bad_request(go::json::without_kind(&other))),
-    }
+    codec::receive_delete_options(&body).map(Some)
 }
 
 /// # Errors
