@@ -89,10 +89,12 @@ impl Evaluator<'_, '_, '_> {
         let ast = self.ast;
         match ast.expr(id) {
             Expr::Literal(_) => true,
-            Expr::Ident(name) => self
-                .named(name)
-                .is_some_and(|outcome| self.world.terms.known_bool(outcome.error) == Some(false)),
-            Expr::Select { .. } => self.eval(id).is_ok(),
+            Expr::Ident(name) => self.named(name).is_some_and(|outcome| {
+                matches!(outcome.value, Value::Text(_))
+                    && self.world.terms.known_bool(outcome.error) == Some(false)
+            }),
+            // Of a value that may be no text there may be no such overload.
+            Expr::Select { .. } => self.eval(id).is_ok_and(|outcome| matches!(outcome.value, Value::Text(_))),
             Expr::Call { function, target, args } => {
                 let all: Vec<ExprId> = target.iter().chain(args.iter()).copied().collect();
                 let is_total = TOTAL.contains(&&**function)
