@@ -4,6 +4,7 @@ mod agreement;
 mod apart;
 mod builtin;
 mod dice;
+mod guesses;
 mod large;
 mod many_pairs;
 mod random_shapes;
