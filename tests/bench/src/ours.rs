@@ -1,4 +1,4 @@
-//! One evaluation by admit-cel, from each form in which callers have a document.
+//! Evaluates a case with admit-cel, from each form in which callers have a document.
 
 use admit_cel::{
     Bindings, Env, Evaluation, Mode, Node, Program, ReadLimits, Slot, Type, Value, Version, document,
@@ -15,7 +15,7 @@ pub struct Ours {
     slots: Vec<Slot>,
 }
 
-/// The environment of a case, whose variables have no declared type: as in admission policies.
+/// Returns the environment of a case, whose variables have no declared type, as in admission policies.
 #[must_use]
 pub fn environment(case: &Case) -> Env {
     Env::kubernetes(Version(1, 36), Mode::New)
@@ -27,7 +27,7 @@ impl Ours {
     ///
     /// # Panics
     ///
-    /// When the case does not compile.
+    /// If the case does not compile.
     #[must_use]
     #[expect(clippy::unwrap_used, reason = "a case that does not compile is a mistake of this package")]
     pub fn compile(case: &Case) -> Self {

@@ -1,4 +1,4 @@
-//! One evaluation by the `cel` crate.
+//! Evaluates a case with the `cel` crate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::cases::Case;
 /// A parsed case. The crate has no checker and no planner.
 pub struct Peer {
     program: Program,
-    /// Made once: a context of its own for each evaluation would cost twenty times as much as most of them.
+    /// Created once: a context for each evaluation would cost twenty times as much as most evaluations.
     environment: Arc<Env>,
 }
 

@@ -1,5 +1,5 @@
-//! Rows about HTTP itself: what their requests leave to be put in, and the forms in which their answers were recorded.
-//!
+//! Runs rows about HTTP itself: fills in the placeholders of their requests, and compares the forms in which their answers
+//! were recorded.
 //! ```text
 //! request    {…, ctype, acceptEncoding, watch: {parameter: value}}    <rv>, CUR, MID, FUT: versions of this server
 //! answer     {events: […]}                   of a watch, in any order
