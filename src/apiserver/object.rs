@@ -25,7 +25,7 @@ pub(crate) fn meta_str<'v>(object: &'v Value, field: &str) -> &'v str {
     object.get("metadata").and_then(|meta| meta.get(field)).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns a string; empty if there is none.
+/// Returns the kind; empty if there is none.
 #[must_use]
 pub(crate) fn kind(object: &Value) -> &str {
     object.get("kind").and_then(Value::as_str).unwrap_or_default()
