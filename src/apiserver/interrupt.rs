@@ -101,7 +101,7 @@ pub(crate) fn commit() -> bool {
     begins
 }
 
-/// Returns from committing to running, because nothing is stored, or what is stored stands for itself: the work may
+/// Returns from committing to running, because nothing is stored, or what is stored is complete by itself: the work may
 /// be cancelled again.
 pub(crate) fn withdraw() {
     CURRENT.with_borrow(|current| {
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(outcome(&interrupt, || work(7).unwrap_or(7)), Ok(7));
         assert_eq!(outcome(&interrupt, || work(20).unwrap_or(20)), Err(Interrupted));
         assert_eq!(outcome(&interrupt, || u8::from(is_over())), Ok(1));
-        // Other threads are not cancelled.
+        // Outside of the cancelled work nothing is cancelled.
         assert!(!is_over());
         checkpoint();
     }

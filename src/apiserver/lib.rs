@@ -1,4 +1,4 @@
-//! An embedded Kubernetes API server: a tower service over a versioned store.
+//! Implements an embedded Kubernetes API server: a tower service over a versioned store.
 //!
 //! ```text
 //! router / TLS ──► http ──► codec ──► registry ──► admission ──► store ──► redb

@@ -131,7 +131,7 @@ impl<'a> Review<'a> {
         StoreHost { cluster, conversions: &self.call.conversions }
     }
 
-    /// Whether admission is skipped: a policy or webhook could otherwise block its own correction.
+    /// Returns whether admission is skipped: a policy or webhook could otherwise block its own correction.
     pub(crate) fn is_exempt(&self) -> bool {
         let info = &self.call.info;
         self.call.admitted || self.call.custom.is_none() && info.group == "admissionregistration.k8s.io"

@@ -107,7 +107,7 @@ impl TokenKey {
 }
 
 impl fmt::Debug for TokenKey {
-    /// Never shows the key.
+    /// Formats without the secret key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenKey").field("id", &self.public.id()).finish_non_exhaustive()
     }

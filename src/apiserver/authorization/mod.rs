@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `escalation` | who may grant what to others |
 //! | `node` | what the kubelet of a node may do |
-//! | this file | in which order the modes are asked, and how a refusal is told |
+//! | this file | the order in which modes are asked, and the message of a refusal |
 //!
 //! Input: a user and what it wants to do. Output: whether it may, and the message if it may not. Authentication has
 //! happened before.

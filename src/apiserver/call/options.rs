@@ -1,4 +1,4 @@
-//! Query parameters, decoded and validated as `meta/v1` option objects, with Kubernetes' error messages.
+//! Decodes query parameters, and validates them as `meta/v1` option objects, with Kubernetes' error messages.
 
 use std::num::{IntErrorKind, ParseIntError};
 
@@ -122,7 +122,7 @@ impl WriteOptions {
     }
 
     /// # Errors
-    /// 422 for values that are none of the supported ones.
+    /// 422 for unsupported values.
     pub(crate) fn parse(kind: &'static str, query: &Query, user_agent: &str) -> Result<Self, Refusal> {
         Self::checked(kind, query, user_agent, Vec::new())
     }

@@ -1,4 +1,4 @@
-//! Error messages for failed calls (connections, certificates, error responses), in the words of Go's HTTP client and
+//! Builds the error messages of failed calls (connections, certificates, error responses), in the words of Go's HTTP client and
 //! client-go.
 
 use std::io;

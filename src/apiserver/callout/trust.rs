@@ -1,6 +1,6 @@
 //! Verifies the certificate of a webhook: as in Go, it must be signed by an authority of the `caBundle`, or be in the
-//! bundle itself, whoever signed it. Test harnesses may provide only the serving certificate, whose authority is
-//! not kept, or one that is also a CA certificate (`openssl req -x509` generates such). The webpki verifier alone refuses
+//! bundle itself, whoever signed it. Test harnesses may provide only the serving certificate, without its authority,
+//! or one that is also a CA certificate (`openssl req -x509` generates such). The webpki verifier alone refuses
 //! both.
 
 use std::sync::Arc;

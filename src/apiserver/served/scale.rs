@@ -19,7 +19,7 @@ pub(crate) struct ScalePaths {
     pub label_selector: Option<String>,
 }
 
-/// The paths of the built-in kinds that can be scaled.
+/// The paths of the scale's fields in built-in kinds.
 static BUILTIN: LazyLock<ScalePaths> = LazyLock::new(|| ScalePaths {
     spec_replicas: ".spec.replicas".to_owned(),
     status_replicas: ".status.replicas".to_owned(),
@@ -34,7 +34,7 @@ impl From<&crd::ScalePaths> for ScalePaths {
 }
 
 impl ScalePaths {
-    /// The paths of the built-in kinds that can be scaled.
+    /// The paths of the scale's fields in built-in kinds.
     pub(crate) fn builtin() -> &'static Self {
         &BUILTIN
     }

@@ -110,7 +110,7 @@ struct Inner {
     openapi: OpenApi,
     tokens: Arc<HashMap<String, Identity>>,
     issuer: Arc<Issuer>,
-    /// Whether requests without credentials are answered as anonymous.
+    /// Whether requests without credentials are answered, as anonymous ones.
     anonymous: bool,
     started: Timestamp,
     /// Signals that watches are to end.
@@ -186,7 +186,7 @@ impl Server {
         self.inner.ending.subscribe()
     }
 
-    /// Whether requests without credentials are answered as anonymous.
+    /// Whether requests without credentials are answered, as anonymous ones.
     pub(crate) fn answers_anonymous(&self) -> bool {
         self.inner.anonymous
     }

@@ -101,7 +101,7 @@ impl Refusal {
         Self::detailed(Reason::Forbidden, message, Self::about(info, name))
     }
 
-    /// 403 about a resource that the user may not even know to exist. The kind in the details is the resource's name.
+    /// Builds a 403 for a resource whose existence the user may not know. The kind in the details is the resource's name.
     #[must_use]
     pub(crate) fn resource_forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let resource = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
@@ -120,7 +120,7 @@ impl Refusal {
         Self::detailed(Reason::Forbidden, message, details)
     }
 
-    /// The 403 for creations in a namespace that is being deleted, with the cause that clients look for.
+    /// Builds the 403 for creations in a terminating namespace, with the cause that clients look for.
     #[must_use]
     pub(crate) fn namespace_terminating(info: &ResourceInfo, name: &str, why: &str, namespace: &str) -> Self {
         let mut refusal = Self::forbidden(info, name, why);

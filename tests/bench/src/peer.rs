@@ -33,7 +33,7 @@ impl Peer {
         Self { program: environment.compile(case.text).unwrap(), environment }
     }
 
-    /// A context that holds the documents, converted from `serde_json` values.
+    /// Returns a context that holds the documents, converted from `serde_json` values.
     ///
     /// # Panics
     ///
@@ -50,13 +50,13 @@ impl Peer {
         context
     }
 
-    /// Evaluates; whether the result is true.
+    /// Evaluates; returns whether the result is true.
     #[must_use]
     pub fn eval(&self, context: &Context<'_, '_>) -> bool {
         matches!(self.program.execute(context), Ok(Value::Bool(true)))
     }
 
-    /// From `serde_json` values to the result.
+    /// Converts `serde_json` values, evaluates and returns the result.
     #[must_use]
     pub fn run(&self, case: &Case) -> bool {
         self.eval(&self.bind(case))

@@ -86,8 +86,8 @@ pub fn host() -> Documents {
     documents
 }
 
-/// A request to create a Pod of three containers that every policy allows, with `annotations` annotations that none
-/// looks at.
+/// Returns a request to create a Pod of three containers that every policy allows, with `annotations` annotations that no
+/// policy reads.
 ///
 /// # Panics
 ///

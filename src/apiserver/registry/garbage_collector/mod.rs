@@ -1,7 +1,7 @@
-//! The garbage collector: deletes dependents of deleted owners, releases orphans, and empties deleted namespaces.
+//! Implements the garbage collector: deletes dependents of deleted owners, releases orphans, and empties deleted namespaces.
 //!
 //! It is notified of every removal and of every object that waits for it, and processes them in batches, each with
-//! one walk over the stored objects. At start it looks at everything once, so that nothing is forgotten over a
+//! one walk over the stored objects. At start it processes everything once, so that nothing is missed over a
 //! restart.
 
 mod graph;
