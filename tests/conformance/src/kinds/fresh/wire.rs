@@ -1,5 +1,5 @@
-//! Runs rows about HTTP itself: fills in the placeholders of their requests, and compares the forms in which their answers
-//! were recorded.
+//! Runs rows about HTTP itself: fills placeholders of their requests, and compares answers in the form they were recorded in.
+//!
 //! ```text
 //! request    {…, ctype, acceptEncoding, watch: {parameter: value}}    <rv>, CUR, MID, FUT: versions of this server
 //! answer     {events: […]}                   of a watch, in any order
