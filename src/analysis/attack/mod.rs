@@ -1,4 +1,4 @@
-//! What gets past a policy: from a request that it denies to one that is admitted and reaches the same.
+//! Searches for ways around a policy: from a request that it denies to an admitted one with the same effect.
 //!
 //! ```text
 //! given ──or── denied        a request that the policy denies
@@ -7,9 +7,9 @@
 //!               Scene ──families──► neighbours, by types and meaning ──judge──► findings, the nearest first
 //! ```
 //!
-//! Nothing here knows a policy or a way around one. What is the same is known from the types of fields ([`admit_policy::Catalogue`],
-//! or the schema of a definition), from what expressions read, and from what server and API make of a field; what is admitted
-//! says the engine, and a pair is shown only when the engine said of both requests once more what was found.
+//! Nothing here knows particular policies or evasions. Equal effects follow from the types of fields ([`admit_policy::Catalogue`], or
+//! the schema of a definition), from what expressions read, and from how server and API treat a field. The engine decides what is
+//! admitted, and a pair is reported only if the engine confirms both requests.
 //!
 //! | file | decides |
 //! |---|---|
