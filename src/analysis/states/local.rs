@@ -130,7 +130,7 @@ impl<'a> Local<'a> {
         }
     }
 
-    /// Reports whether the presence of a field is an atom.
+    /// Reports whether the atoms determine if a field is present; while atoms are collected, records it and returns true.
     pub(super) fn presence(&self, spot: &Spot) -> bool {
         match &self.ground {
             Ground::Atoms(atoms) => {
@@ -147,7 +147,7 @@ impl<'a> Local<'a> {
         }
     }
 
-    /// Reports whether the membership of an element is an atom.
+    /// Reports whether the atoms determine if a list has an element; while atoms are collected, records it and returns true.
     pub(super) fn membership(&self, spot: &Spot, item: &str) -> bool {
         let path = FieldPath(spot.path.clone());
         match &self.ground {
