@@ -1,7 +1,8 @@
-//! What an expression looks at: places in the new and the old object, what it compares them with, and all else that it asks.
+//! Determines what an expression reads: paths in the new and the old object, the constants that it compares them with, and everything
+//! else that it uses.
 //!
-//! Every place that may decide about the value is found; some that never do may be, too: what is said of an expression from
-//! its places alone is then said of too few, never of too many.
+//! Every path that may affect the value is found; some that never do may be included. So a conclusion drawn from the paths may miss
+//! that an expression is independent of a field, but never that it depends on one.
 
 use std::collections::{BTreeMap, BTreeSet};
 

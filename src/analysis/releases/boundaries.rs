@@ -1,8 +1,8 @@
-//! Releases at which the judgement of a document may come out differently, told from what it names. Releases between two
-//! boundaries are judged once: this is what makes nine releases cost little more than one.
+//! Finds the releases at which the verdict on a document may change, from the names that it contains. Releases between two boundaries
+//! are judged once, so judging nine releases costs little more than judging one.
 //!
-//! INVARIANT: a boundary too many costs a run; one too few would be a wrong verdict. So names alone decide, whatever they stand
-//! for in the text.
+//! INVARIANT: a superfluous boundary costs a run; a missing one would give a wrong verdict. So a name alone makes a boundary, whatever
+//! it stands for in the text.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;

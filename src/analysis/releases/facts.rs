@@ -1,5 +1,5 @@
-//! What differs between releases beside functions: kinds, fields, formats, what updates may leave, costs. Each fact is a row with
-//! the file of the reference, at the release, that it was read from. Functions have their rows in admit-cel.
+//! Lists what differs between releases beside functions: kinds, fields, formats, ratcheting, costs. Each fact is a row with the source
+//! file of that release from which it was read. Functions have their rows in admit-cel.
 
 use admit_cel::Version;
 

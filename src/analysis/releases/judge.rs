@@ -1,4 +1,4 @@
-//! Judges each document as the servers of the releases would, and gathers what was found by the releases that agree.
+//! Judges each document as the servers of the releases would, and merges equal findings of several releases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The page "CEL in Kubernetes by release", made from the rows and facts.
+//! Generates the page "CEL in Kubernetes by release" from the rows and facts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Releases and ranges of them, as they are written: `1.31`, `1.29..1.37`.
+//! Parses releases and ranges of them: `1.31`, `1.29..1.37`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Why a release does not take something: the causes that there are, and the release that brought what is missing.
+//! Defines why a release rejects something: the possible causes, and the release that added what is missing.
 
 use admit_cel::{is_identifier, overloads};
 

@@ -1,4 +1,4 @@
-//! Reports as objects of a cluster. Both kinds of reports say the same, in fields of the same names.
+//! Writes reports as Kubernetes objects. Both kinds of reports have the same content, in fields of the same names.
 
 use std::collections::BTreeMap;
 

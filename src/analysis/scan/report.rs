@@ -1,4 +1,5 @@
-//! What is said of the objects of one namespace, within bounds: all of it is counted, and of what is wrong so much is kept.
+//! Collects the results for the objects of one namespace, within limits: everything is counted, and a limited number of violations is
+//! kept.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
