@@ -1,4 +1,4 @@
-//! The cases of suites, and what the last run of one made of expressions, beside their lines.
+//! Shows test cases of suites in the editor, with what the last run of each evaluated, beside their lines.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What may be written at a place of an expression: fields and functions of what stands before the dot, names, values.
+//! Completes expressions at the cursor: fields and functions of the operand before the dot, names, values.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! A file as an editor has it. While its text is no YAML, the structure of the last text that was is known still, and
-//! where that stands in the text as it is now.
+//! Holds a file that is open in an editor. While its text is invalid YAML, the structure of the last valid text is kept, with positions
+//! mapped to the current text.
 
 use std::cell::OnceCell;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What a mistake says that was meant, as a change of the text.
+//! Turns the suggestion of an error message ("did you mean") into an edit.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Signatures of functions, and how functions and macros are told.
+//! Formats signatures and descriptions of functions and macros.
 
 use admit_analysis::releases::{FIRST, Release, offered_from};
 use admit_cel::syntax::Macro;

@@ -1,4 +1,4 @@
-//! What is told of what stands at a place of an expression.
+//! Describes the part of an expression under the cursor.
 
 use std::fmt::Write as _;
 use std::ops::Range;

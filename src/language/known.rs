@@ -1,4 +1,4 @@
-//! The kinds that expressions speak about: those that files define, and those that are built in.
+//! Looks up the kinds that expressions are about: those that CustomResourceDefinitions in files define, and built-in ones.
 
 use std::sync::Arc;
 

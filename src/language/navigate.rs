@@ -1,4 +1,4 @@
-//! Where a name is defined, and where it is used.
+//! Finds the definition and the uses of a name.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Which place of a schema a part of an expression comes from: its description, its bounds, and where it is written.
+//! Finds the schema node that a part of an expression refers to: its description, its bounds, and where it is declared.
 
 use admit_cel::syntax::{Ast, Comprehension, Expr, ExprId, Literal};
 use admit_cel::{Inferred, escape_property};

@@ -1,5 +1,5 @@
-//! An expression that is being written, up to the cursor, closed so that it parses: brackets, conditions and entries that
-//! were begun get an end. What stands behind the cursor is not looked at, so that it may be anything.
+//! Completes an unfinished expression, up to the cursor, so that it parses: closes open brackets, conditionals and entries. The text
+//! after the cursor is ignored, so it may be anything.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Which expression stands at a place, and what it may name.
+//! Finds the expression at a position, and the names that it may use.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! What a file consists of, as editors list it: policies and definitions with their rules, suites with their cases; and what of it
-//! can be folded.
+//! Lists the outline of a file for editors: policies and definitions with their rules, suites with their cases; and the ranges that can
+//! be folded.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Texts as editors have them: lines, columns in the unit that the editor counts in, and changes of a part.
+//! Represents the text of a file in an editor: converts between offsets and lines and columns in the editor's unit, and applies edits.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! All files that an editor has open or that lie in its folder, and the answers about them.
+//! Holds all files that are open in an editor or in its folder, and answers requests about them.
 
 use std::collections::BTreeMap;
 use std::fmt;

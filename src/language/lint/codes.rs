@@ -1,4 +1,4 @@
-//! The codes of what lint finds.
+//! Lists the codes of lint findings.
 
 use admit_policy::lint::CODES;
 

@@ -1,4 +1,4 @@
-//! Templates in folders, which are no YAML before they are rendered: told once for each chart.
+//! Reports folders of templates, which are no YAML before they are rendered: once per chart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
