@@ -1,5 +1,5 @@
-//! Ends work in time: deadlines, and a function that long work calls between its steps. The caller brings the clock, since
-//! this package reads none.
+//! Limits the time of work: deadlines, and a callback that long work calls between its steps. The caller supplies the clock, since this
+//! package reads none.
 
 use std::cell::Cell;
 use std::fmt;

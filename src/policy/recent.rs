@@ -1,4 +1,4 @@
-//! Values by keys, within a bound: those that were asked for last are kept.
+//! Implements a bounded map that keeps the most recently used entries.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;

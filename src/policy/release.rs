@@ -1,8 +1,7 @@
-//! Which Kubernetes release is followed: of the languages of expressions, their costs, the formats that are checked, and what
-//! an update may leave as it was.
+//! Selects the Kubernetes release to imitate: its CEL versions and costs, the formats that it checks, and its ratcheting of updates.
 //!
-//! One release is followed by all work of a server; only a comparison of releases asks for another, for the work that it
-//! hands to [`following`]. What was compiled under a release keeps its language and costs.
+//! A server imitates one release all the time; only a comparison of releases selects another one, for the work inside [`following`]. A
+//! compiled expression keeps the language and costs of the release under which it was compiled.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! A CustomResourceDefinition as typed data. Parsing checks JSON types only; values are checked at registration.
+//! Parses a CustomResourceDefinition into typed data. Parsing checks JSON types only; values are checked at registration.
 
 use std::sync::Arc;
 

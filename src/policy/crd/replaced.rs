@@ -1,4 +1,4 @@
-//! A definition with another text in the place of one of its rules, which alone is compiled and validated.
+//! Replaces one rule of a compiled definition by another expression, and compiles and validates only that.
 
 use std::sync::Arc;
 

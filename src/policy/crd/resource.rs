@@ -1,4 +1,4 @@
-//! One compiled version of a CRD: defaulting, pruning and validation of its objects.
+//! Defaults, prunes and validates custom resources with one compiled version of a CRD.
 
 use std::sync::Arc;
 

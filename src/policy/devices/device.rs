@@ -1,4 +1,4 @@
-//! A device of a ResourceSlice, and how expressions see it.
+//! Represents a device of a ResourceSlice as expressions see it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

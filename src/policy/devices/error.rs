@@ -1,4 +1,4 @@
-//! Why an expression selects nothing: it is no selector, or a device cannot be shown to it, in the words of the scheduler.
+//! Describes why an expression selects no device: it is invalid, or a device cannot be converted for it, in the scheduler's words.
 
 use admit_cel::{CompileError, EvalError, ProgramError};
 use thiserror::Error;

@@ -1,4 +1,4 @@
-//! Gates of servers and schedulers that selectors depend on.
+//! Lists the feature gates of servers and schedulers that affect selectors.
 
 /// Gates of the server that change what selectors may use.
 ///

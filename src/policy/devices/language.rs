@@ -1,4 +1,4 @@
-//! Expressions that select devices: what they may use, and what is wrong with one.
+//! Compiles CEL expressions that select devices, and reports what is wrong with one.
 //!
 //! Read from k8s.io/dynamic-resource-allocation/cel of Kubernetes 1.36.
 

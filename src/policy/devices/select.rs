@@ -1,6 +1,6 @@
-//! Which devices a class, a claim or selectors written by hand select from those of ResourceSlices.
+//! Selects devices from ResourceSlices by the selectors of a DeviceClass, a claim, or given ones.
 //!
-//! That a device is selected says nothing of whether it is free, or reachable from a node.
+//! A selected device may still be allocated to another claim, or not be reachable from a node.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The selectors that documents hold, wherever they stand there.
+//! Finds the device selectors in a document.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_cel::Env;

@@ -1,4 +1,4 @@
-//! Reads exceptions from documents, or tells everything that is wrong with one.
+//! Parses exceptions from documents, and reports every error in one.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
-//! Exceptions: which requests a policy lets through although it denies them, until when and why.
+//! Defines exceptions: which requests are admitted although a policy denies them, until when and why.
 //!
-//! An exception takes away the denial alone: the policy is evaluated, and whoever reads a report sees what it would have said.
-//! What time it is, and which exceptions lie in the cluster, is asked of the [`Host`](crate::Host): where that does not know, none
-//! is in force. A request about an exception has none: else whoever holds one could grant himself others.
+//! An exception removes only the denial: the policy is still evaluated, and reports show its verdict. The [`Host`](crate::Host)
+//! supplies the time and the exceptions of the cluster; if it knows none, none applies. No exception applies to requests about
+//! exceptions, or the owner of one could grant himself others.
 
 mod decode;
 

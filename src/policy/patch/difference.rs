@@ -1,8 +1,8 @@
-//! The operations that make one document of another, no longer than what they write anew.
+//! Computes the JSON patch operations that turn one document into another, with a size limited by that of the new document.
 //!
-//! An item that is put in front changes every item behind it, and each change names the whole path to its place: under a member of a
-//! megabyte's name, a list of a thousand items would become a gigabyte of operations. Where operations are longer than the document that
-//! they make, its first members are written anew instead.
+//! Inserting an item at the front changes every item behind it, and each operation repeats the path to its item: under a member with a
+//! name of a megabyte, a list of a thousand items would need a gigabyte of operations. If the operations would be larger than the
+//! document that they produce, its top-level members are replaced instead.
 
 use serde_json::{Map, Value, json};
 

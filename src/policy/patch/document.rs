@@ -1,4 +1,4 @@
-//! The six operations of a JSON patch.
+//! Applies the six operations of a JSON patch.
 
 use json_patch::jsonptr::{Pointer, Token};
 use json_patch::{PatchOperation, ReplaceOperation};

@@ -1,5 +1,5 @@
-//! A JSON patch that is applied with the words of the library that kube-apiserver uses
-//! (`gopkg.in/evanphx/json-patch.v4`): the answers of webhooks, and what the expressions of policies make.
+//! Applies a JSON patch with the error messages of the library that kube-apiserver uses (`gopkg.in/evanphx/json-patch.v4`): for
+//! responses of webhooks, and patches from expressions of policies.
 
 use admit_apimachinery::go;
 use json_patch::jsonptr::PointerBuf;

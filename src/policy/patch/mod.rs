@@ -1,6 +1,6 @@
-//! JSON patches (RFC 6902) and merge patches (RFC 7386), as authors write them and as the API server applies them.
+//! Parses and applies JSON patches (RFC 6902) and merge patches (RFC 7386), as authors write them and as the API server applies them.
 //!
-//! Strategic merge patches follow the fields of built-in kinds, which a [`Builtins`](crate::set::builtins::Builtins) knows.
+//! Strategic merge patches depend on the fields of built-in kinds, which a [`Builtins`](crate::set::builtins::Builtins) knows.
 
 mod difference;
 mod document;

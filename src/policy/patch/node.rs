@@ -1,5 +1,4 @@
-//! A value that is being patched: containers that operations reach into are opened once, everything else stays as it
-//! is.
+//! Represents a value while it is patched: containers that operations reach into are opened once, everything else is left unparsed.
 //!
 //! ```text
 //! Closed ──(an operation leads through it)──► Object, in order of name │ List, in parts ──(at the end)──► Value

@@ -1,4 +1,4 @@
-//! An object of a request: borrowed, or shared with the caller.
+//! Holds an object of a request: borrowed, or shared with the caller.
 
 use std::borrow::Cow;
 use std::sync::Arc;

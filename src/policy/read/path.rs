@@ -1,5 +1,5 @@
-//! The path of a field in a document: kept on the stack while walking, and rendered only when a mistake is found.
-//! Rendered as Kubernetes' `field.Path` is: `spec.items[0].labels[a/b]`; the empty path is `<nil>`.
+//! Represents the path of a field in a document: kept on the stack while walking, and formatted only for an error. The format is that
+//! of Kubernetes' `field.Path`: `spec.items[0].labels[a/b]`; the empty path is `<nil>`.
 
 use std::fmt;
 

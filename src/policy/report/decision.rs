@@ -1,4 +1,4 @@
-//! The result of a decision: whether a request is denied, and by which rule of which policy.
+//! Defines the result of a decision: whether a request is denied, and by which rule of which policy.
 //!
 //! A [`Decision`] carries what the caller needs to answer as kube-apiserver does (status, warnings, audit
 //! annotations) and, per policy, what a test or a report needs. How it travels is left to the callers.

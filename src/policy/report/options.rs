@@ -1,4 +1,4 @@
-//! Options of an evaluation that change nothing in its result: a recording, a deadline, a counter of cost.
+//! Defines options of an evaluation that do not change its result: a recording, a deadline, a cost counter.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! Predefined answers of an authorizer, for test suites and checks that have no cluster to ask.
+//! Answers authorization checks from a predefined list, for test suites and checks without a cluster.
 
 use serde_json::{Value, json};
 

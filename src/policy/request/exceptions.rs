@@ -1,5 +1,5 @@
-//! Exceptions as they are asked for: which requests one covers, and which there are about a policy. What they say is read, and what
-//! follows from it, in [`crate::exception`].
+//! Defines how exceptions are looked up: which requests one covers, and which exist for a policy. [`crate::exception`] parses and
+//! applies them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The interface by which a decision asks its environment: namespaces, params and the authorizer.
+//! Defines the interface through which a decision reads its environment: namespaces, params and the authorizer.
 //!
 //! Implementations answer from memory. The CLI answers from files, the webhook from watches, the embedded server from
 //! its store.

@@ -1,4 +1,4 @@
-//! The admission request to decide on: everything an `admission.k8s.io/v1` AdmissionReview carries, parsed once.
+//! Defines the admission request to decide on: everything an `admission.k8s.io/v1` AdmissionReview carries, parsed once.
 //!
 //! The same value is built by the webhook from a body, by the embedded API server from its own request and by the
 //! command line from manifests.

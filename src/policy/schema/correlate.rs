@@ -1,5 +1,5 @@
-//! Finds the old value for a new one: properties and map entries by key, items of map lists by their keys, nothing in
-//! other lists. Ratcheting needs it to see whether a node is unchanged, and rules to set `oldSelf`.
+//! Finds the old value that corresponds to a new one: properties and map entries by key, items of map lists by their keys, none in
+//! other lists. Ratcheting uses it to see whether a node is unchanged, and rules to set `oldSelf`.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! The compact in-memory form of a schema. One node type serves both the structural part and the value validations
-//! below `allOf`/`anyOf`/`oneOf`/`not`; what the latter may not contain is checked at registration.
+//! Represents a schema compactly in memory. One node type serves both the structural part and the value validations below
+//! `allOf`/`anyOf`/`oneOf`/`not`; registration checks what the latter may contain.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::LazyLock;

@@ -1,7 +1,7 @@
-//! Whose a token is: an AuthenticationConfiguration and the claims of a token → a user, or why there is none.
+//! Determines the user of a token, from an AuthenticationConfiguration and the token's claims, or why it is rejected.
 //!
-//! Signatures are not verified: the claims are those of a token that its issuer signed. The group `system:authenticated`,
-//! which servers give to all whom they know, is not among the groups.
+//! Signatures are not verified: the claims are taken as signed by the issuer. The result lacks the group `system:authenticated`, which
+//! servers add to every authenticated user.
 //!
 //! Read from plugin/pkg/authenticator/token/oidc and pkg/authentication/cel of k8s.io/apiserver 1.36.
 

@@ -1,4 +1,4 @@
-//! Which tokens an API server takes, and whose they are.
+//! Validates an AuthenticationConfiguration: which tokens an API server accepts, and how it maps them to users.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Authenticators of tokens, as a configuration has them: whose tokens each takes, and what it makes of their claims.
+//! Compiles the JWT authenticators of a configuration: which tokens each accepts, and how it maps claims to a user.
 
 use admit_apimachinery::field_error::FieldError;
 

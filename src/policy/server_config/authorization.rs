@@ -1,4 +1,4 @@
-//! Which authorizers an API server asks, one after another, and which requests each webhook among them is asked about.
+//! Validates an AuthorizationConfiguration: the chain of authorizers, and the match conditions of each webhook.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! Which authorizers are asked whether somebody may do something: an AuthorizationConfiguration and the spec of a
-//! SubjectAccessReview → each authorizer in turn, as far as that is known without asking any of them.
+//! Lists which authorizers an API server consults for a SubjectAccessReview under an AuthorizationConfiguration, in order, as far as
+//! that is known without consulting any of them.
 //!
 //! Read from plugin/pkg/authorizer/webhook and pkg/authorization/cel of k8s.io/apiserver 1.36.
 

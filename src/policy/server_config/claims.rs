@@ -1,6 +1,7 @@
-//! The claims of a token: as Go decodes one of them, and as expressions see all. Users are seen in the same way.
+//! Represents the claims of a token: a single claim as Go decodes it, and all of them as expressions see them. Users are represented in
+//! the same way.
 //!
-//! Expressions see every number as a double, and a name by its escaped form too (`claims.kubernetes__dot__io`).
+//! Expressions see every number as a double, and also find a name in its escaped form (`claims.kubernetes__dot__io`).
 
 use admit_apimachinery::go;
 use admit_cel::{EvalError, HostMap, List, Map, Node, Value, escape_property, unescape_property};

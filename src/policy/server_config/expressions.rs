@@ -1,4 +1,4 @@
-//! The expressions of an API server's own configuration: their variables, and what they may come to.
+//! Compiles the expressions of an API server's own configuration: their variables, and their result types.
 //!
 //! Read from pkg/authentication/cel and pkg/authorization/cel of k8s.io/apiserver 1.36.
 

@@ -1,6 +1,6 @@
-//! The configuration that an API server reads from files, as far as it has expressions: who the users of tokens are
-//! (AuthenticationConfiguration), and which requests an authorizer is asked about (AuthorizationConfiguration). What is wrong is told in
-//! kube-apiserver's words. What it looks up on its machine is not: files that are named, and what certificates say.
+//! Validates the configuration files of an API server that contain expressions: AuthenticationConfiguration (the users of tokens) and
+//! AuthorizationConfiguration (which requests an authorizer sees), with kube-apiserver's messages. What it reads from its machine is
+//! not checked: files that are named, and the contents of certificates.
 //!
 //! | part | decides |
 //! |---|---|

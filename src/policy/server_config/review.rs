@@ -1,4 +1,4 @@
-//! What an authorizer is asked: the spec of a SubjectAccessReview, as match conditions see it.
+//! Represents the spec of a SubjectAccessReview as match conditions see it.
 
 use serde_json::{Map, Value, json};
 

@@ -1,5 +1,4 @@
-//! What is checked of a token before its claims are looked at: by whom and for whom it was issued, and until when it is valid.
-//! Whether it is signed by whom it says is for the caller to know.
+//! Checks a token's issuer, audience and validity period before its other claims are used. The caller must verify the signature.
 //!
 //! Read from github.com/coreos/go-oidc v2.5 as kube-apiserver uses it.
 

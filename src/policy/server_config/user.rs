@@ -1,4 +1,4 @@
-//! The claims of a token → the user that an authenticator makes of them, or why there is none.
+//! Maps the claims of a token to a user, or reports why an authenticator cannot.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Makes a set out of documents, one by one: which of them are read, in which versions, and what is there twice.
+//! Builds a policy set from documents, one by one: decides which are read, in which versions, and rejects duplicates.
 
 use std::collections::HashSet;
 use std::sync::Arc;

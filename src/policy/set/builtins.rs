@@ -1,5 +1,5 @@
-//! What a server knows of built-in kinds: their defaults, strict decoding, validation and patches. The callers bring it; this
-//! package has no tables of built-in kinds.
+//! Defines the interface to a server's knowledge of built-in kinds: defaults, strict decoding, validation and patches. Callers supply
+//! it; this package has no tables of built-in kinds.
 
 use std::fmt::Debug;
 

@@ -1,5 +1,5 @@
-//! What fields the built-in kinds have, as a graph of types: what of one kind may stand in another place, too. The callers
-//! bring it, as all that is known of built-in kinds.
+//! Describes the fields of built-in kinds as a graph of types, which shows what parts of one kind also occur in others. Callers supply
+//! it, like everything about built-in kinds.
 
 use admit_apimachinery::names::NameRule;
 use serde_json::Value;

@@ -1,5 +1,4 @@
-//! An index of policies by resource and operation, so that the size of a set does not slow down requests that few of
-//! its policies match.
+//! Indexes policies by resource and operation, so that the size of a set does not slow down requests that few of its policies match.
 //!
 //! Input: the rules of all policies, once; then a request's resource and operation. Output: positions of policies
 //! that have a rule for them. Scope, names and selectors are left to matching, which checks the whole rule; policies

@@ -1,5 +1,5 @@
-//! Kinds that configure decisions: in which versions they are read, and what was meant by a name that none of them has. A
-//! policy under a slip of its name is in force nowhere, and whoever passes it over lets in what it forbids.
+//! Lists the kinds that configure decisions, with the versions in which they are read, and suggests the intended kind for a misspelt
+//! one. A policy under a misspelt kind has no effect, and would silently admit what it forbids.
 
 use admit_apimachinery::suggest::{did_you_mean, nearest};
 use serde_json::Value;

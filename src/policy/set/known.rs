@@ -1,5 +1,4 @@
-//! What mutations ask of kinds, where objects come from files: definitions among them, and a server's knowledge of built-in
-//! kinds.
+//! Answers what mutations need to know about kinds from files: the definitions among them, and a server's knowledge of built-in kinds.
 
 use serde_json::Value;
 

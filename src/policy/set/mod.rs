@@ -1,4 +1,4 @@
-//! The compiled set of all policies, and the entry point that decides a request.
+//! Holds the compiled policies, and decides requests with them.
 
 mod builder;
 pub(crate) mod builtins;

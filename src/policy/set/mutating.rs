@@ -1,4 +1,4 @@
-//! The policies of a set that change objects.
+//! Holds the mutating policies of a set, and runs them.
 
 use std::collections::HashMap;
 use std::sync::Arc;

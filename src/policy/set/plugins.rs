@@ -1,5 +1,5 @@
-//! The admission plugins that a server has built in, run over the objects at hand. The callers bring them, as they bring what is
-//! known of [built-in kinds](super::builtins::Builtins).
+//! Runs a server's built-in admission plugins on the objects at hand. Callers supply the plugins, like the knowledge of [built-in
+//! kinds](super::builtins::Builtins).
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! Sets that differ from another one in one document, for those who ask what the document does.
+//! Derives sets that differ from another one in a single document or expression, to analyse what it does.
 
 use std::sync::Arc;
 

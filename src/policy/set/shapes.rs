@@ -1,4 +1,4 @@
-//! Which fields the kinds of configuration have, for [`super::strict`].
+//! Lists the fields of the configuration kinds, for [`super::strict`].
 
 use crate::exception;
 use crate::server_config;

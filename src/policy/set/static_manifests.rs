@@ -1,7 +1,7 @@
-//! Manifests that an API server reads from a folder of its own (`staticManifestsDir`): what they may not have, in its words.
+//! Validates manifests that an API server reads from a folder (`staticManifestsDir`), with its messages.
 //!
-//! Their names end with `.static.k8s.io`, which no other object may have. Each plugin has a folder: one that holds such a name of a
-//! plugin is its folder, and everything in it is for that plugin. Names that are there twice are told of all documents.
+//! Their names end with `.static.k8s.io`, which no other object may have. Each admission plugin has a folder of its own: the first such
+//! name in a folder shows by its kind which plugin reads the folder. Duplicate names are reported across all documents.
 //!
 //! Read from pkg/admission/plugin/manifest and the loaders of policies and webhooks of k8s.io/apiserver 1.36.
 

@@ -1,6 +1,6 @@
-//! The metadata that a server gives objects before policies that validate see them: identity, time of creation, generation.
+//! Sets the metadata that a server generates before validating policies run: uid, creationTimestamp, generation.
 //!
-//! Manifests and cases have none of it. An identity and a time that an object has already stand, as a server may have given them.
+//! Manifests and cases lack it. An existing uid or timestamp is kept, since a server may have set it.
 
 use std::time::SystemTime;
 

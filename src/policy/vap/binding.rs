@@ -1,4 +1,4 @@
-//! Bindings of both kinds of policies: where a policy applies, with which params, and what happens on failure.
+//! Parses bindings of both kinds of policies: where a policy applies, with which params, and what happens on failure.
 
 use std::collections::HashSet;
 use std::sync::Arc;

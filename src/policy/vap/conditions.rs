@@ -1,4 +1,4 @@
-//! `matchConditions` of policies, also usable on their own for webhook configurations.
+//! Compiles and evaluates `matchConditions` of policies and of webhook configurations.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Explains why policies were not asked about a request, for users. Decides nothing.
+//! Explains to users why policies did not apply to a request. Has no effect on decisions.
 
 use super::binding::Binding;
 use super::params;

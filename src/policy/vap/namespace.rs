@@ -1,5 +1,5 @@
-//! The Namespace of a request as expressions see it (`namespaceObject`): the fields that Kubernetes declares for
-//! policies, and no others.
+//! Represents the Namespace of a request as expressions see it (`namespaceObject`): only the fields that Kubernetes declares for
+//! policies.
 
 use serde_json::{Map, Value, json};
 

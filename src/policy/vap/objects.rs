@@ -1,4 +1,4 @@
-//! The objects of a request as expressions see them, converted to the version that the policy matches.
+//! Provides the objects of a request to expressions, converted to the version that the policy matches.
 
 use admit_cel::Node;
 use serde_json::Value;

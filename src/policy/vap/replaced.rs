@@ -1,4 +1,4 @@
-//! A policy with another text in the place of one of its expressions, and nothing else compiled anew.
+//! Replaces one expression of a compiled policy, and compiles only that one.
 
 use admit_cel::{Mode, PatternSum, Type};
 

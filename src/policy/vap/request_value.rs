@@ -1,4 +1,4 @@
-//! The `request` variable: an AdmissionRequest as expressions see it.
+//! Provides the `request` variable: an AdmissionRequest as expressions see it.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! What the expressions of a policy, and the conditions of a webhook, may name, and of which types: for editors, so also of one
-//! that is being written and would be refused.
+//! Lists the variables, with types, that expressions of a policy or conditions of a webhook may use. Editors use it, so it also works
+//! for a policy that is incomplete and would be rejected.
 
 use admit_cel::{Env, Extra, Type};
 use serde_json::Value;

@@ -1,6 +1,5 @@
-//! Determines which expressions were already stored before an update. These may use what new ones may not: every
-//! release understands more than it accepts in new objects, so that an older server beside it can read all that is
-//! stored.
+//! Determines which expressions were already stored before an update. These may use features that new ones may not: every release
+//! understands more than it accepts in new objects, so that an older server in the same cluster can read everything that is stored.
 //!
 //! The counterpart of `preexistingExpressions` in Kubernetes' validation: texts are compared, whatever their place.
 

@@ -1,4 +1,4 @@
-//! The declared types of the variables of policies: `request`, `namespaceObject`, `variables`.
+//! Declares the types of the variables of policies: `request`, `namespaceObject`, `variables`.
 //!
 //! The values themselves are plain documents; `object`, `oldObject` and `params` have no declared type.
 

@@ -1,4 +1,4 @@
-//! Which webhooks are called for a request: their rules, selectors and match conditions, decided without calling any.
+//! Determines which webhooks are called for a request from their rules, selectors and match conditions, without calling any.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::pointer;

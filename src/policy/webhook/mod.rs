@@ -1,8 +1,7 @@
-//! Validating- and MutatingWebhookConfigurations: parsed and validated with kube-apiserver's messages about each
-//! field. Calling the webhooks is left to servers.
+//! Parses and validates Validating- and MutatingWebhookConfigurations, with kube-apiserver's messages about each field. Calling the
+//! webhooks is left to servers.
 //!
-//! Which requests a webhook is called for is decided by `matching`, and its conditions are compiled like those of
-//! policies.
+//! `matching` decides for which requests a webhook is called, and its conditions are compiled like those of policies.
 
 mod allowances;
 mod called;

@@ -1,4 +1,4 @@
-//! The checks that apply to a CRD: all of them to a new one.
+//! Lists the checks that apply to a CRD: all of them to a new one; on update, those that the stored one passes.
 
 /// Rules that are waived where the stored definition breaks them.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! Validates a CRD as the API server does before it stores one, with the same messages (apiextensions
 //! `pkg/apis/apiextensions/validation`).
 //!
-//! A schema that all versions share is at the top of the API server's internal form, and so are the paths of its
-//! errors: with one version they start at `spec.validation.openAPIV3Schema`.
+//! The API server moves a schema that all versions share to the top level of its internal form, and reports errors there: with a single
+//! version, paths start at `spec.validation.openAPIV3Schema`.
 
 mod certificates;
 mod conversion;

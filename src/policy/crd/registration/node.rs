@@ -1,5 +1,5 @@
-//! The nodes of a schema, each with what its ancestors say about it: how often its rules can run, and where the type of its
-//! values comes from.
+//! Describes each node of a schema with what its ancestors imply: how often its rules can run, and where the type of its values is
+//! declared.
 
 use std::cell::RefCell;
 use std::collections::HashSet;

@@ -1,5 +1,5 @@
-//! What is demanded of the update of a CRD: checks that the stored one would already fail are skipped, so that CRDs from
-//! before a check existed stay editable (`ValidateCustomResourceDefinitionUpdate`).
+//! Relaxes the checks on the update of a CRD: those that the stored one already fails are skipped, so that CRDs from before a check
+//! existed stay editable (`ValidateCustomResourceDefinitionUpdate`).
 
 use super::demands::Demands;
 use super::{conversion, defaults, lists, structural};

@@ -1,4 +1,5 @@
-//! Validates `x-kubernetes-validations` at registration: their texts, whether they compile, and their estimated cost.
+//! Validates `x-kubernetes-validations` at registration: that the fields are set correctly, the expressions compile, and the estimated
+//! cost is within the limit.
 
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;

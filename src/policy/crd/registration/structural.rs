@@ -1,5 +1,5 @@
-//! Checks that a schema is structural: every field has one type, given outside of `allOf`/`anyOf`/`oneOf`/`not`, and
-//! what stands inside of these only restricts values (apiextensions `pkg/apiserver/schema/{validation,complete}.go`).
+//! Checks that a schema is structural: every field has one type, given outside of `allOf`/`anyOf`/`oneOf`/`not`, and inside of these
+//! are only value validations (apiextensions `pkg/apiserver/schema/{validation,complete}.go`).
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;

@@ -1,4 +1,4 @@
-//! Compiles one validation rule, with the API server's messages where it does not compile.
+//! Compiles one validation rule, and reports errors with the API server's messages.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,5 +1,5 @@
-//! Converts a schema to the CEL types that rules are checked against, with the sizes from which their cost is
-//! estimated (apiserver `pkg/cel/common/schemas.go`).
+//! Converts a schema to the CEL types against which rules are checked, with the size limits for cost estimates (apiserver
+//! `pkg/cel/common/schemas.go`).
 
 use std::sync::Arc;
 

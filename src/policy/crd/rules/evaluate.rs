@@ -1,4 +1,4 @@
-//! Walks a new object, beside its old one, and evaluates every rule whose node has data.
+//! Walks a new object together with its old one, and evaluates every rule whose node is present.
 
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;

@@ -1,9 +1,8 @@
-//! What the expressions and patterns of definitions were compiled to, for whoever compiles nearly the same definition again and
-//! again: an editor does with each key. What is remembered is what compiling it once more would come to, so that nobody sees
-//! the difference but in time.
+//! Caches compiled expressions and patterns of definitions for callers that compile nearly the same definition repeatedly, as an editor
+//! does on each keystroke. The results are the same as without the cache; only the time differs.
 //!
-//! Compilation is at the bottom of many ways of reading a definition, none of which has to know of this: the memory lies at hand
-//! while [`remembering`] works.
+//! Many functions that read a definition compile it, so the cache is not passed as an argument: it is thread-local while
+//! [`remembering`] runs.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};

@@ -1,4 +1,4 @@
-//! Why a rule or its message expression has no program, in the API server's words.
+//! Describes why a rule or its message expression does not compile, in the API server's words.
 
 use admit_cel::{CompileError, ProgramError};
 

@@ -1,4 +1,4 @@
-//! A tree of rules with another text in the place of one of them, and nothing else compiled anew.
+//! Replaces one rule in a tree of compiled rules, and compiles only that one.
 
 use admit_cel::PatternSum;
 

@@ -1,5 +1,4 @@
-//! The rules of a schema as a tree of the same shape. A node is in the tree only if it or something below it has
-//! rules.
+//! Holds the rules of a schema as a tree of the same shape. A node is in the tree only if it or a descendant has rules.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The variables of a node's expressions: `self` and `oldSelf`, with the types that the schema declares.
+//! Provides the variables of a node's expressions: `self` and `oldSelf`, with the types that the schema declares.
 
 use admit_cel::{DeclType, EvalError, Node, Slot, Value, Variables};
 use bumpalo::Bump;

@@ -1,4 +1,4 @@
-//! Why a text is not read.
+//! Defines the errors of parsing JSON.
 
 use std::fmt;
 

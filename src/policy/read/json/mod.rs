@@ -2,8 +2,8 @@
 //! members recorded with their paths, and bounds on nesting and on the memory of values. Iterative, so that no input
 //! can exhaust the stack.
 //!
-//! A number without fraction and exponent is an integer where 64 bits hold it, `-0` the integer zero; anything else is a
-//! double. What the value means is left to others.
+//! A number without fraction and exponent is an integer if it fits 64 bits, `-0` is the integer zero; anything else is a double. The
+//! meaning of values is left to callers.
 
 mod error;
 mod repeats;

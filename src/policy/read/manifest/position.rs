@@ -1,4 +1,4 @@
-//! Where the fields stand that a server names otherwise than the text does.
+//! Maps field paths as a server names them to positions in the text, where the two differ.
 
 use admit_apimachinery::yaml::{Position, Positions};
 

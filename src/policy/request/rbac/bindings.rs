@@ -1,4 +1,4 @@
-//! Finds the role bindings of a user, by an index, so that other users' bindings cost nothing.
+//! Finds the role bindings of a user by an index, so that other users' bindings cost nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

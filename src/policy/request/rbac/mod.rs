@@ -1,8 +1,8 @@
-//! Role-based access control (RBAC) from documents: what a user may do, by which binding, and which rules grant it.
+//! Evaluates role-based access control (RBAC) from documents: what a user may do, by which binding, and which rules grant it.
 //!
-//! A subject may do what a rule of a bound role allows: by a ClusterRoleBinding everywhere, by a RoleBinding in its
-//! own namespace. Selectors of a request do not narrow what a rule allows, as in the cluster. A ClusterRole that
-//! aggregates others and has no rules of its own has theirs.
+//! A subject may do what a rule of a bound role allows: by a ClusterRoleBinding everywhere, by a RoleBinding in its own namespace. As
+//! in the cluster, field and label selectors of a request are ignored. A ClusterRole with an aggregation rule and no rules of its own
+//! has those of the roles that it selects.
 
 mod bindings;
 mod cover;

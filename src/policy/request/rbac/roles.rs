@@ -1,4 +1,4 @@
-//! Roles, their rules, and ClusterRoles that aggregate the rules of others.
+//! Parses roles and their rules, and resolves ClusterRoles that aggregate the rules of others.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};

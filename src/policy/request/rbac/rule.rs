@@ -1,4 +1,4 @@
-//! Matches one rule of a role against what is asked for.
+//! Matches one rule of a role against a request.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Objects known from files (Namespaces, params and CRDs), as a [`Host`] that answers from them.
+//! Implements a [`Host`] that answers from objects in files: Namespaces, params and CRDs.
 
 mod in_namespace;
 

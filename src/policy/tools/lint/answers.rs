@@ -1,4 +1,4 @@
-//! Whether a condition has the same answer for every object, found out once for each text.
+//! Caches, per expression text, whether a condition has the same result for every object.
 
 use super::{logic, unbound};
 use crate::recent::Recent;

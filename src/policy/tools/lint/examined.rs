@@ -1,5 +1,5 @@
-//! What a document comes to by itself, and what is kept of it: of many documents that are linted with each key of an editor,
-//! only one has changed.
+//! Examines each document by itself and caches the result: when an editor lints all documents on each keystroke, only one of them has
+//! changed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

@@ -1,4 +1,4 @@
-//! Variables of policies that no expression names.
+//! Finds variables of policies that no expression uses.
 
 use std::collections::HashSet;
 

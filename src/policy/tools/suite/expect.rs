@@ -1,4 +1,4 @@
-//! The expectations of a test case, and how a result differs from them.
+//! Defines the expectations of a test case, and compares a result with them.
 
 use admit_apimachinery::field_error::FieldErrorKind;
 use regex_automata::meta::Regex;

@@ -1,4 +1,4 @@
-//! Declarative test cases: a request, and the verdict that policies and CRDs must reach.
+//! Runs declarative test cases: a request, and the expected verdict of policies and CRDs.
 //!
 //! ```text
 //! Suite document ──Suite::decode──► Suite ──cases──► run(case, PolicySet) ──► CaseResult

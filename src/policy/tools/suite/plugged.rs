@@ -1,4 +1,4 @@
-//! Asks the admission plugins of a server about the requests of test cases, where there are any.
+//! Runs the admission plugins of a server, if supplied, on the requests of test cases.
 
 use super::builtin::of_status;
 use super::expect::Answer;

@@ -1,5 +1,5 @@
-//! What happens to the request of a test case before policies that validate are asked: it is built, read as a server reads it,
-//! and changed by policies that change objects.
+//! Processes the request of a test case up to the validating policies: builds it, defaults and validates it as a server does, and
+//! applies mutating policies.
 
 use std::sync::Arc;
 

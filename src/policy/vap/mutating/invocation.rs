@@ -1,4 +1,4 @@
-//! A policy with one binding and one param: whether it sees an object, and what each of its mutations makes of it.
+//! Evaluates a policy with one binding and one param: whether it matches an object, and the result of each of its mutations.
 
 use std::sync::Arc;
 

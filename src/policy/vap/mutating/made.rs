@@ -1,5 +1,5 @@
-//! What the value of a mutation's expression is as JSON: the object that an `ApplyConfiguration` sets, and the value of
-//! an operation. The two convert differently, as in apiserver `pkg/cel/mutation`.
+//! Converts the value of a mutation's expression to JSON: the object of an `ApplyConfiguration`, or the value of a patch operation. The
+//! two convert differently, as in apiserver `pkg/cel/mutation`.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! Reads the operations of the JSON patch that an expression makes.
+//! Parses the operations of the JSON patch that an expression returns.
 
 use admit_cel::{List, Opaque, Value as Cel};
 

@@ -1,4 +1,4 @@
-//! What is told of a run: what each policy came to, and which requests passed one by.
+//! Reports the outcome of running mutating policies: the object, the result of each policy, and the exceptions that applied.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which policies see an object again because it changed after them.
+//! Determines which policies run again because later ones changed the object.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
-//! Runs the mutations of all policies on one request, one after the other, each on the object as those before left it.
+//! Runs the mutations of all policies on a request in sequence, each on the result of the previous ones.
 //!
-//! Which policies, bindings and params there are for a request is found out before the first of them runs, as upstream
-//! does. An error of one is told when all have run; only what no failure policy covers ends the run.
+//! As upstream, all matching policies, bindings and params are determined before the first one runs. An error of one is reported after
+//! all have run; only an error that no failure policy covers ends the run.
 
 use serde_json::Value;
 

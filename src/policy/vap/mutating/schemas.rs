@@ -1,4 +1,4 @@
-//! The interface by which mutations ask for what is known of kinds: whoever serves or loads them implements it.
+//! Defines the interface through which mutations learn about kinds; servers and loaders of kinds implement it.
 
 use std::fmt::Debug;
 

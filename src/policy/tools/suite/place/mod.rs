@@ -1,5 +1,5 @@
-//! Cases about the other places where Kubernetes evaluates expressions: whose tokens are, which authorizers and webhooks are
-//! asked, and which devices are selected.
+//! Tests the other places where Kubernetes evaluates expressions: the users of tokens, which authorizers and webhooks are called, and
+//! which devices are selected.
 //!
 //! ```text
 //! Suite ──places──► PlaceCase ──run(case, PolicySet, PlaceDocuments)──► CaseResult
