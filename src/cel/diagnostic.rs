@@ -1,5 +1,5 @@
-//! Errors of the author as data: a message, where it stands, and cel-go's drawing of it, which is part of
-//! kube-apiserver's answer. Any other drawing is the caller's business.
+//! Represents errors in an expression as data: a message, its position, and cel-go's rendering of it, which is part of kube-apiserver's
+//! answer. Any other rendering is left to the caller.
 
 use std::fmt;
 

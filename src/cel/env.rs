@@ -1,4 +1,4 @@
-//! Environments: what an expression may name, and the way from its text to a program.
+//! Defines environments: the names that an expression may use, and its compilation from text to a program.
 
 mod checked;
 mod inferred;

@@ -1,4 +1,4 @@
-//! Bounds that Kubernetes sets, each with its source.
+//! Defines the limits that Kubernetes sets, each with its source.
 
 /// Runtime cost that one evaluation of one expression may reach (apiserver `pkg/apis/cel/config.go`).
 pub const PER_CALL_LIMIT: u64 = 1_000_000;

@@ -1,5 +1,5 @@
-//! What an expression may use as a name, and how Kubernetes names the properties for which it may not
-//! (apiserver `pkg/cel/escaping.go`).
+//! Decides which names an expression may use, and how Kubernetes escapes the names of other properties (apiserver
+//! `pkg/cel/escaping.go`).
 
 /// Words that may follow a dot and name nothing else.
 const RESERVED: [&str; 21] = [

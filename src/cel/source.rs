@@ -1,4 +1,4 @@
-//! The text of an expression and positions in it.
+//! Represents the text of an expression and positions in it.
 
 /// A half-open range of byte offsets into the source text.
 ///

@@ -1,4 +1,4 @@
-//! Calls: which function a call means, and which of its overloads the argument types allow.
+//! Resolves calls: which function a call refers to, and which of its overloads the argument types allow.
 
 use crate::library::functions::Function;
 use crate::syntax::{Expr, ExprId, Literal};

@@ -1,6 +1,6 @@
-//! The walk: finds the type of each expression from those of its parts, and what names and calls refer to.
+//! Infers the type of each expression from those of its parts, and resolves names and calls.
 //!
-//! A mistake is told once: an expression that did not check has the error type, which fits everywhere.
+//! An error is reported once: an expression with an error has the error type, which is assignable to every type.
 
 use std::sync::Arc;
 

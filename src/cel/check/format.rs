@@ -1,5 +1,5 @@
-//! Format strings whose arguments are written out: whether there are as many as the clauses ask for, of types the
-//! clauses take (cel-go `ext/formatting.go`).
+//! Checks constant format strings with literal arguments: that their number fits the clauses, and that their types are allowed (cel-go
+//! `ext/formatting.go`).
 
 use crate::library::extensions::format::{Clause, Piece, TemplateError, pieces};
 use crate::syntax::{Entry, Expr, ExprId};

@@ -1,7 +1,7 @@
-//! The type of every expression and the overloads that each call may reach.
+//! Type-checks expressions: determines the type of every expression and the overloads that each call may select.
 //!
-//! Input: an [`Ast`] and what is declared. Output: a [`CheckedAst`], in which names are full names, calls of namespaced
-//! functions (`ip.isCanonical(x)`) have no target any more, and every call names the rows it may reach.
+//! Input: an [`Ast`] and the declarations. Output: a [`CheckedAst`], in which names are fully qualified, calls of namespaced functions
+//! (`ip.isCanonical(x)`) have no target any more, and every call lists the rows that it may select.
 
 mod calls;
 mod checker;

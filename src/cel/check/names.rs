@@ -1,5 +1,4 @@
-//! What names stand for: iteration variables, declared variables, types, functions; seen from a container, innermost
-//! first.
+//! Resolves names: iteration variables, declared variables, types, functions; within a container, innermost first.
 
 use std::sync::Arc;
 

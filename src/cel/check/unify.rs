@@ -1,6 +1,5 @@
-//! Which types fit which, and what that says of types yet to be found. The rules are those of cel-go's
-//! `checker/types.go`: assignability is symmetric about `dyn`, a nullable type takes null, and the more general of two
-//! types wins.
+//! Decides assignability of types and infers type parameters from it. The rules are those of cel-go's `checker/types.go`: assignability
+//! is symmetric about `dyn`, a nullable type accepts null, and the more general of two types wins.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! The algebra of costs and sizes: pairs of a least and a greatest value whose arithmetic saturates, as in cel-go's
-//! `checker/cost.go`.
+//! Implements arithmetic of costs and sizes: pairs of a minimum and a maximum that saturate, as in cel-go's `checker/cost.go`.
 
 /// Bounds of a cost or a size; arithmetic on both ends saturates.
 ///

@@ -1,4 +1,4 @@
-//! The algebra of sizes and costs. The static estimate stands above the checker, the meter beside the evaluator.
+//! Defines sizes and costs. The static estimate builds on the checker, the run-time cost is counted in the evaluator.
 
 mod bounds;
 

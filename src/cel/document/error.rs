@@ -1,4 +1,4 @@
-//! Why a text is not a document.
+//! Defines the errors of parsing a document.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! One value of a document: a tree that the reader laid out in an arena, or a view of a `serde_json::Value`, which is
-//! looked at where expressions look and never copied.
+//! Represents one value of a document: a tree in an arena, or a view of a `serde_json::Value`, which is read where expressions read it
+//! and never copied.
 //!
-//! Objects keep the order of the text. Looking up a key that the reader read compares a hash that it computed once, so
-//! that a field whose name is a constant of a program costs a few comparisons of numbers.
+//! Objects keep the order of the text. Keys of parsed objects have a precomputed hash, so looking up a field whose name is a constant
+//! of a program costs a few comparisons of numbers.
 
 use std::hash::Hasher as _;
 use std::slice;

@@ -1,5 +1,5 @@
-//! JSON text to [`Node`]s. Containers under construction stand on an explicit stack, so that nesting costs heap and is
-//! bounded by the caller's depth budget; strings without escapes borrow the text.
+//! Parses JSON text to [`Node`]s. Unfinished containers are on an explicit stack, so nesting costs heap and is limited by the caller's
+//! depth limit; strings without escapes borrow the text.
 
 use bumpalo::Bump;
 

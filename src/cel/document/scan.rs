@@ -1,4 +1,4 @@
-//! The tokens of JSON: white space, words, numbers and strings.
+//! Scans the tokens of JSON: white space, words, numbers and strings.
 
 use bumpalo::Bump;
 use bumpalo::collections::String as ArenaString;

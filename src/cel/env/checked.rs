@@ -1,4 +1,4 @@
-//! What a checked expression tells of itself: its type, the overloads that it may reach, its cost.
+//! Describes a checked expression: its type, the overloads that it may call, its estimated cost.
 
 use std::sync::Arc;
 

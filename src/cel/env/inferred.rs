@@ -1,4 +1,4 @@
-//! What is known of an expression that is being written: the types of its parts, also where others are wrong.
+//! Infers types in an unfinished expression: those of its parts, even if other parts have errors.
 
 use crate::check::{self, CheckedAst, Reference};
 use crate::diagnostic::CompileError;

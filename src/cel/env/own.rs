@@ -1,4 +1,4 @@
-//! What a caller adds to an environment: functions of its own, and abstract types that they are over.
+//! Lets callers extend an environment with functions of their own, and with abstract types for them.
 
 use std::sync::Arc;
 

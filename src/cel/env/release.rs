@@ -1,4 +1,4 @@
-//! The environments of releases as they are installed, and what they offer.
+//! Builds the environments of Kubernetes releases, and lists what they offer.
 
 use std::sync::Arc;
 

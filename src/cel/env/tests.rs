@@ -1,4 +1,4 @@
-//! What a plan does ahead of evaluation changes no answer: recorded expressions are planned in three ways and compared.
+//! Tests that planning changes no result: recorded expressions are planned in three ways, and the results compared.
 
 use bumpalo::Bump;
 use serde_json::Value as Json;

@@ -1,5 +1,5 @@
-//! What the estimator remembers while it walks: where in the declared document an expression leads, how large its
-//! value is, and how large the entries of a container are.
+//! Tracks what the estimator knows about an expression: its path in the declared document, the size of its value, and the size of a
+//! container's entries.
 
 use crate::cost::Bounds;
 use crate::library::history::Walk;

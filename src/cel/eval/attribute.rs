@@ -1,8 +1,8 @@
-//! Attributes: an operand, and the fields and indexes selected from it one after the other.
+//! Evaluates attributes: an operand followed by field selections and indexes.
 //!
-//! Once a link is optional, or the operand is one, every later link is too: an absent value ends the chain with an empty
-//! optional, a present one is wrapped again at the end. A link costs one when it is looked at; an absent optional link
-//! is free, and so is the operand of a presence test.
+//! Once a link is optional, or the operand is one, all later links are too: an absent value ends the chain with an empty optional, and
+//! the final value is wrapped again. Evaluating a link costs one; an absent optional link is free, and so is the operand of a presence
+//! test.
 
 use crate::document::Key;
 use crate::plan::{Attribute, Field, Qualifier, QualifierKey, Root};

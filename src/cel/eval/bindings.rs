@@ -1,4 +1,4 @@
-//! Values of variables, by slot.
+//! Holds the values of variables, by slot.
 
 use crate::plan::{Program, Slot};
 use crate::value::{EvalError, Value};

@@ -1,4 +1,4 @@
-//! Calls of the library. Arguments stand on the machine's own stack for calls of up to three, which nearly all are.
+//! Evaluates calls of library functions. Up to three arguments, which nearly all calls have, are kept on the native stack.
 
 use crate::library::{Context, Overload};
 use crate::plan::{Call, Matches, Meter, Op, Step, Target, unknown};

@@ -1,4 +1,4 @@
-//! What outlives one run: the arena of results, limits, the deadline, and room that runs use again.
+//! Holds what outlives one run: the arena of results, limits, the deadline, and reusable buffers.
 
 use std::fmt;
 

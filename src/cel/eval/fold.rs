@@ -1,4 +1,4 @@
-//! Comprehensions. The folds of macros pay exactly what their expansions would: each function notes which parts of the
+//! Evaluates comprehensions. A macro's loop costs exactly what its expansion would cost: each function notes which parts of the
 //! expansion a charge stands for.
 
 use bumpalo::collections::Vec as ArenaVec;

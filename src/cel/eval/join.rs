@@ -1,4 +1,4 @@
-//! `+` where the left side is a list of a document: sets unite, map lists merge, both keeping the order of the left
+//! Implements `+` if the left side is a list of a document: sets are united, map lists merged, both in the order of the left side
 //! (apiserver `pkg/cel/common/valuesunstructured.go`).
 
 use std::collections::{HashMap, HashSet};

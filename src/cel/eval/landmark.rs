@@ -1,4 +1,4 @@
-//! The object of a document that a way through attributes met last, so that the next way need not begin at the start.
+//! Caches the object that the last attribute passed through, so that the next one need not start at the root of the document.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Steps that are true or false: `&&`, `||`, `!`, equality, membership in constants, presence. As truth values they
-//! need not pass through a [`Value`].
+//! Evaluates boolean steps: `&&`, `||`, `!`, equality, membership in constants, presence. Their results need not be wrapped in a
+//! [`Value`].
 
 use crate::document::Key;
 use crate::library::cost;

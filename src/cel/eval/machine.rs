@@ -1,7 +1,7 @@
-//! One run of a program: dispatch over the steps, literals, and the meter.
+//! Runs a program: dispatches over its steps, evaluates literals, and counts cost.
 //!
-//! Recursion is as deep as the program, which the parser bounds; every kind of step has a function of its own so that
-//! frames stay small.
+//! The recursion is as deep as the program, which the parser limits; every kind of step has a function of its own, which keeps stack
+//! frames small.
 
 use crate::plan::{EntryPlan, ListPlan, Local, Op, OptionalOr, Program, Step};
 use crate::value::{Entries, EvalError, List, Value};

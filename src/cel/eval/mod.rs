@@ -1,4 +1,4 @@
-//! Runs a program over the values of its variables, within the meter's limits.
+//! Evaluates a program with given values of its variables, within cost limits.
 //!
 //! | part | decides |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Two observers: [`Trace`] keeps outcomes, [`Coverage`] marks branches.
+//! Implements two observers: [`Trace`] records results, [`Coverage`] marks branches.
 
 use crate::plan::{Branch, Program};
 use crate::source::Span;

@@ -1,8 +1,7 @@
-//! The short way through attributes: fields selected one after the other from a document, which most attributes are.
+//! Evaluates the most common attributes fast: a chain of field selections from a document.
 //!
-//! Only the last of them becomes a value. The short way ends as `attribute`'s long one would, at the same cost; where it
-//! meets anything but a field of an object that is there and of its declared type, it gives up before it has paid
-//! anything, and the long way begins at the start.
+//! Only the last field is converted to a value. Result and cost equal those of `attribute`'s general path. If a link is anything but a
+//! present field of an object with its declared type, this path gives up before any cost is charged, and the general one starts over.
 
 use crate::document::Key;
 use crate::plan::{Attribute, Field, Qualifier, Root};

@@ -1,8 +1,8 @@
-//! What a machine tells an observer. The machine is compiled twice: unobserved, in which nothing of this is left, and
-//! observed.
+//! Defines what the machine reports to an observer. The machine is compiled twice, with and without observation, so that observation
+//! costs nothing if unused.
 //!
-//! Macros leave nodes of their own behind, which no user wrote; they have the span of the macro's call, so that of
-//! nodes with one span only the outermost is told.
+//! Macro expansions contain nodes that no user wrote; they have the span of the macro's call, so of nodes with equal spans only the
+//! outermost is reported.
 
 use crate::plan::{ExprId, Program};
 use crate::source::Span;

@@ -1,4 +1,4 @@
-//! What an implementation may use beside its arguments: room for its result, whose limit is an error, not an abort.
+//! Provides what an implementation may use beside its arguments: memory for its result, whose limit is an error and no abort.
 
 use bumpalo::Bump;
 

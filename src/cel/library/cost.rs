@@ -1,7 +1,7 @@
-//! Shapes of cost that rows share: what a call costs by Kubernetes' books, estimated from sizes and counted from values.
+//! Defines the cost functions that rows share: what a call costs in Kubernetes, estimated from sizes or counted from values.
 //!
-//! Sources: cel-go `checker/cost.go` and `interpreter/runtimecost.go`, apiserver `pkg/cel/library/cost.go`. A character
-//! or byte that is looked at costs a tenth; sums are rounded up once, as the reference does.
+//! Sources: cel-go `checker/cost.go` and `interpreter/runtimecost.go`, apiserver `pkg/cel/library/cost.go`. Reading a character or byte
+//! costs a tenth; sums are rounded up once, as in the reference.
 
 use crate::cost::{Bounds, CallEstimate, Operand, REGEX_LENGTH, STRING_TRAVERSAL, scale};
 use crate::limits::PER_CALL_LIMIT;

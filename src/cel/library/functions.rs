@@ -1,8 +1,8 @@
-//! The rows that one environment offers, by function name.
+//! Indexes the rows that an environment offers by function name.
 //!
-//! The checker asks for a name's overloads; the planner keeps the rows it needs; a call whose overload only the
-//! arguments tell asks [`Function::choose`]. The texts of failed choices are cel-go's, which tells functions with one
-//! body for all overloads (the operators, `size`, `sort`) from functions with a body for each.
+//! The checker looks up a name's overloads; the planner keeps the rows it needs; a call whose overload depends on the argument values
+//! uses [`Function::choose`]. The messages for no matching overload are cel-go's, which distinguishes functions with one implementation
+//! for all overloads (the operators, `size`, `sort`) from functions with one for each.
 
 use std::collections::HashMap;
 

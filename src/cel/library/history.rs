@@ -1,8 +1,8 @@
-//! What releases have otherwise than the rows say: a row holds for the release whose code this engine follows, and each
-//! [`Change`] for those builds of kube-apiserver that differ from it, with the file that it was read from.
+//! Lists differences between releases: a row describes the release that this engine follows, and each [`Change`] the kube-apiserver
+//! builds that differ from it, with the source file.
 //!
-//! A row's `since` is a compatibility version: an environment of that version offers it. A build that does not have the
-//! function offers it to nobody, whatever the version; that is [`Changed::Absent`].
+//! A row's `since` is a compatibility version: environments of that version offer it. A build that lacks the function offers it at no
+//! version; that is [`Changed::Absent`].
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Constants that only a call can judge: whether a function takes them.
+//! Checks constants whose validity only the called function knows.
 
 use bumpalo::Bump;
 

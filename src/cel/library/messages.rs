@@ -1,8 +1,8 @@
-//! The protocol buffer messages that every cel-go environment can construct, Kubernetes' too: wrappers, times and JSON
-//! values. None of them stays a message, but for the empty one: `google.protobuf.Int64Value{value: 1}` is the int 1, and
-//! `google.protobuf.Struct{}` an empty map.
+//! Implements the protocol buffer messages that every cel-go environment can construct, Kubernetes' too: wrappers, times and JSON
+//! values. All but the empty message are converted: `google.protobuf.Int64Value{value: 1}` is the int 1, and `google.protobuf.Struct{}`
+//! an empty map.
 //!
-//! One row per message: its type, its fields, and what the values of its fields make.
+//! One row per message: its type, its fields, and the value that they construct.
 
 use admit_apimachinery::go::{base64, quote};
 

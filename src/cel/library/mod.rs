@@ -1,5 +1,5 @@
-//! Every function of the language, one [`Overload`] row each: the checker, the planner, the estimator, the meter and
-//! the documentation read that row and nothing else.
+//! Lists every function of the language, one [`Overload`] row each: the checker, the planner, the estimator, the cost counter and the
+//! documentation use nothing else.
 //!
 //! | part | holds |
 //! |---|---|

@@ -1,7 +1,7 @@
-//! Signatures of overloads: from CEL notation to types, and whether runtime values fit them.
+//! Parses signatures of overloads from CEL notation to types, and checks whether runtime values fit them.
 //!
-//! Input: the `signature` of a row. Output: [`Signature`], or none for a text that is no signature (a test holds that
-//! no row has one). Assignability between types of the checker is the checker's matter.
+//! Input: the `signature` of a row. Output: [`Signature`], or `None` for an invalid one (a test ensures that no row has one). The
+//! checker decides assignability between static types.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
-//! The branches of a program: where it may go one way or the other, told from the shape of its steps. Coverage marks
-//! those that evaluations take.
+//! Finds the branches of a program, the points where evaluation may go one way or another, from the structure of its steps. Coverage
+//! marks those that evaluations take.
 //!
-//! Branches are found when they are first asked for; evaluation alone never needs them.
+//! Branches are found on first use; evaluation alone never needs them.
 
 use std::collections::HashMap;
 

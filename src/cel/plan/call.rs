@@ -1,4 +1,4 @@
-//! Calls: operators with nodes of their own, calls of the library, and what of both is known before any evaluation.
+//! Plans calls: operators with steps of their own, calls of the library, and constant folding of both.
 
 use std::collections::HashSet;
 use std::sync::Arc;

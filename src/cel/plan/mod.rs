@@ -1,8 +1,7 @@
-//! A checked expression to a program: names, fields and overloads resolved once, constants folded as cel-go folds them
-//! with optimisation (conversions of constants, list and map literals, `in` on constant lists, constant patterns).
+//! Compiles a checked expression to a program: resolves names, fields and overloads once, and folds constants as cel-go does with
+//! optimisation (conversions of constants, list and map literals, `in` on constant lists, constant patterns).
 //!
-//! Input: a [`CheckedAst`] and the environment's variables and functions. Output: a [`Program`]. Running it is the
-//! evaluator's.
+//! Input: a [`CheckedAst`] and the environment's variables and functions. Output: a [`Program`], which the evaluator runs.
 
 mod attribute;
 mod branches;

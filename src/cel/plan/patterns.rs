@@ -1,4 +1,4 @@
-//! How much memory constant patterns take: those that programs keep, and the one that is being compiled.
+//! Limits the memory of constant patterns: those that programs keep, and the one being compiled.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! The walk over the expression: literals, names, aggregates. Calls, attributes and comprehensions have files of their
-//! own. Recursion is as deep as the expression, which the parser bounds.
+//! Plans expressions recursively: literals, names, aggregates. Calls, attributes and comprehensions have files of their own. The
+//! recursion is as deep as the expression, which the parser limits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

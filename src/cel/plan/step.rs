@@ -1,4 +1,4 @@
-//! The parts of a program: what the planner makes and the evaluator runs.
+//! Defines the steps of a program, which the planner creates and the evaluator runs.
 //!
 //! An *attribute* is cel-go's word for a variable or other operand with the fields and indexes selected from it; one
 //! node holds the whole chain, which is how costs are counted (one for the operand, one for every link).

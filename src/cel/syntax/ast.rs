@@ -1,4 +1,4 @@
-//! The expression tree: one arena, ids for edges, a span beside every node.
+//! Represents the syntax tree: nodes in one arena, referenced by ids, with a span each.
 
 use std::collections::HashMap;
 

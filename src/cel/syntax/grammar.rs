@@ -1,5 +1,5 @@
-//! What may follow each place of the grammar where a text can go wrong. cel-go's messages list these sets, and its
-//! recovery skips to one of them, so they follow its grammar (`parser/gen/CEL.g4`) place by place.
+//! Lists the tokens that may follow at each point of the grammar where an error can occur. cel-go's messages list these sets, and its
+//! error recovery skips to one of them, so they follow its grammar (`parser/gen/CEL.g4`) point by point.
 
 use super::token::{Kind, TokenSet};
 

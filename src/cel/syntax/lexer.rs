@@ -1,5 +1,5 @@
-//! Text to tokens, by the longest match, with cel-go's view of what cannot be a token: everything from the start of
-//! the attempt to the character that ended every hope of a match.
+//! Splits text into tokens by longest match. As in cel-go, an invalid token reaches from its start to the character at which no token
+//! could match any more.
 
 use super::token::{Kind, Token};
 

@@ -1,4 +1,4 @@
-//! The values of literals: numbers, and strings without their quotes and escapes.
+//! Parses the values of literals: numbers, and strings without their quotes and escapes.
 
 use super::ast::Literal;
 

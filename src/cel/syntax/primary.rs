@@ -1,4 +1,4 @@
-//! The leaves of the grammar: names, calls, parentheses, lists, maps, messages and literals.
+//! Parses the leaves of the grammar: names, calls, parentheses, lists, maps, messages and literals.
 
 use crate::names::is_reserved;
 use crate::source::Span;

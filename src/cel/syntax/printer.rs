@@ -1,6 +1,6 @@
-//! Expressions as text: what parses to the same tree, with no more parentheses than that takes.
+//! Formats expressions as text that parses to the same tree, with as few parentheses as possible.
 //!
-//! Macros are shown as they were called, not as what they expanded to.
+//! Macros are printed as calls, not as their expansions.
 
 use std::fmt::{self, Write as _};
 

@@ -1,6 +1,6 @@
-//! The token stream and what happens when a token does not fit: one message in cel-go's words, then the smallest
-//! repair that lets parsing go on (drop a token, assume one, or skip to where an enclosing rule can continue), within
-//! cel-go's limits. The repairs are those of its parser generator, so that the messages that follow agree too.
+//! Recovers from syntax errors in the token stream: reports one error in cel-go's words, then makes the smallest repair that lets
+//! parsing continue (drop a token, assume one, or skip to where an enclosing rule can continue), within cel-go's limits. The repairs
+//! are those of its parser generator, so that the following messages agree too.
 
 use crate::limits::{
     MAX_RECOVERY_ATTEMPTS, MAX_RECOVERY_LOOKAHEAD, MAX_RECURSION_DEPTH, MAX_REPORTED_ERRORS,

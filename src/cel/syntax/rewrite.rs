@@ -1,7 +1,7 @@
-//! Expressions with one part of their tree changed, as text.
+//! Formats expressions with one part of their tree replaced.
 //!
-//! What is changed is the tree as it is written: a macro is a call here, not what it expanded to, because the text that comes
-//! of the change is parsed again.
+//! The replacement is made in the tree before macro expansion, where a macro is still a call, because the resulting text is parsed
+//! again.
 
 use std::borrow::Cow;
 

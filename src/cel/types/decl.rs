@@ -1,5 +1,5 @@
-//! Types of documents with a schema: what the checker knows of a field, how the evaluator views a decoded node, and
-//! how large the estimator must think it. The counterpart of Kubernetes' `DeclType` (apiserver `pkg/cel/types.go`).
+//! Represents types of documents with a schema: what the checker knows of a field, how the evaluator reads a node, and the maximum size
+//! for the estimator. The counterpart of Kubernetes' `DeclType` (apiserver `pkg/cel/types.go`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Types as messages show them: `list(map(string, dyn))`.
+//! Formats types as messages show them: `list(map(string, dyn))`.
 
 use std::fmt;
 

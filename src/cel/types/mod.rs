@@ -1,4 +1,4 @@
-//! The types of the checker ([`Type`]) and of documents with a schema ([`DeclType`]).
+//! Defines the types of the checker ([`Type`]) and of documents with a schema ([`DeclType`]).
 
 mod decl;
 mod display;

@@ -1,4 +1,4 @@
-//! Types from their text in CEL notation, as [`Type`]'s `Display` writes it.
+//! Parses types in CEL notation, as [`Type`]'s `Display` writes it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Checks of rights as values: what is asked, of whom, and the answer. Who decides is the host's matter, behind
-//! [`Authorizer`].
+//! Represents authorization checks as values: the request, the user, and the decision. The host decides, through [`Authorizer`].
 
 use std::fmt;
 

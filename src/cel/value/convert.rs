@@ -1,4 +1,4 @@
-//! A value as JSON, as kube-apiserver converts results (`structpb`): times and durations as text, bytes as base64.
+//! Converts a value to JSON, as kube-apiserver converts results (`structpb`): times and durations as text, bytes as base64.
 
 use admit_apimachinery::go::base64;
 use bumpalo::Bump;

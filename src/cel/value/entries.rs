@@ -1,5 +1,5 @@
-//! The entries of maps that are not a document's: found one by one where they are few, by their hash where they are
-//! many, so that neither making nor asking a large map takes time for every pair of keys.
+//! Stores the entries of maps that are not from a document: searched linearly if few, by hash if many, so that neither building nor
+//! querying a large map takes quadratic time.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
-//! `==`: within a type, across number types, and for documents as apiserver's `pkg/cel/common` has it (sets and map
-//! lists regardless of order, properties without declaration compared as JSON).
+//! Implements `==`: within a type, across number types, and for documents as apiserver's `pkg/cel/common` does (sets and map lists
+//! regardless of order, undeclared properties as JSON).
 
 use std::cmp::Ordering;
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! What can go wrong while evaluating; the texts are cel-go's, because users see them.
+//! Defines evaluation errors; the messages are cel-go's, because users see them.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! Strings of a document that expressions see as bytes, durations and timestamps: `byte`, `duration`, `date` and
-//! `date-time`, read as kube-openapi's `strfmt` reads them.
+//! Parses strings of a document that expressions see as bytes, durations and timestamps: `byte`, `duration`, `date` and `date-time`, as
+//! kube-openapi's `strfmt` parses them.
 
 use admit_apimachinery::go::base64::{self, Alphabet, Padding};
 use admit_apimachinery::go::duration;

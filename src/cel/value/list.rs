@@ -1,4 +1,4 @@
-//! Lists: one interface over the forms a list may have.
+//! Implements lists: one interface over all their representations.
 
 use bumpalo::Bump;
 

@@ -1,4 +1,4 @@
-//! What mutations make: `Object{}` and its parts with any fields, and `JSONPatch{}` (apiserver `pkg/cel/mutation`).
+//! Represents the objects of mutations: `Object{}` and its parts with any fields, and `JSONPatch{}` (apiserver `pkg/cel/mutation`).
 
 use bumpalo::Bump;
 

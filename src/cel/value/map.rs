@@ -1,4 +1,4 @@
-//! Maps and objects: one interface over the forms they may have.
+//! Implements maps and objects: one interface over all their representations.
 
 use std::fmt;
 

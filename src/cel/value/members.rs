@@ -1,5 +1,4 @@
-//! Sets and map lists of a document: which items are the same, so that comparing and joining them takes time linear
-//! in their number.
+//! Matches equal items of sets and map lists in documents, so that comparing and joining them takes time linear in their number.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Values: small and `Copy`, borrowing the decoded document, a program's constants or the evaluation's arena, all of
+//! Defines values: small and `Copy`, borrowing the decoded document, a program's constants or the evaluation's arena, all with the
 //! lifetime `'a`.
 //!
 //! | part | decides |

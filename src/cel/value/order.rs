@@ -1,4 +1,4 @@
-//! The order of values: within a type, and across the number types.
+//! Orders values: within a type, and across the number types.
 
 use std::cmp::Ordering;
 

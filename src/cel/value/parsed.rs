@@ -1,4 +1,4 @@
-//! Texts that were read once and are values since: URLs, versions, and the formats that texts may be of.
+//! Represents values parsed from strings: URLs, versions, and named string formats.
 
 use std::cmp::Ordering;
 

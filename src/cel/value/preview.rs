@@ -1,4 +1,4 @@
-//! Values in CEL's own notation, shortened: for people who look into an evaluation.
+//! Formats values in CEL notation, shortened, for people who inspect an evaluation.
 
 use std::fmt::{self, Write};
 

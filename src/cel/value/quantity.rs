@@ -1,4 +1,4 @@
-//! Quantities as expressions see them: the number, and whether arithmetic made it.
+//! Represents quantities in expressions: the number, and whether arithmetic computed it.
 
 use std::fmt;
 

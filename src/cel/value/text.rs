@@ -1,4 +1,4 @@
-//! Values as text: how Go prints them inside error texts (`%v`).
+//! Formats values as Go prints them inside error messages (`%v`).
 
 use admit_apimachinery::go::{duration, float};
 

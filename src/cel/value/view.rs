@@ -1,5 +1,5 @@
-//! What a node of a document is through its declared type: the counterpart of apiserver's
-//! `pkg/cel/common/valuesunstructured.go`, with its error texts.
+//! Reads a node of a document through its declared type: the counterpart of apiserver's `pkg/cel/common/valuesunstructured.go`, with
+//! its error messages.
 
 use bumpalo::Bump;
 

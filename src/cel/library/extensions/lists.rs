@@ -1,4 +1,4 @@
-//! cel-go's list library, version 3. Its costs count the list that is made beside the work.
+//! Implements cel-go's list library, version 3. Costs include the created list.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! cel-go's math library, which Kubernetes does not offer. `math.least` and `math.greatest` are macros over `math.@min`
-//! and `math.@max`.
+//! Implements cel-go's math library, which Kubernetes does not offer. `math.least` and `math.greatest` are macros over `math.@min` and
+//! `math.@max`.
 
 use std::cmp::Ordering;
 

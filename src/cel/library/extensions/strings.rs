@@ -1,4 +1,4 @@
-//! cel-go's string library, version 2. Positions count code points; costs are Kubernetes'.
+//! Implements cel-go's string library, version 2. Positions count code points; costs are Kubernetes'.
 
 use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL};
 use crate::library::{Context, Overload, Version, cost, mismatch};

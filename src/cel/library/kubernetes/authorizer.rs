@@ -1,4 +1,4 @@
-//! Authorization checks: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
+//! Implements authorization checks: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
 
 use admit_apimachinery::names;
 

@@ -1,4 +1,4 @@
-//! Named string formats: `format.dns1123Label().validate(text)` yields what is wrong with a text, if anything.
+//! Implements named string formats: `format.dns1123Label().validate(text)` returns the errors in a string, if any.
 
 use admit_apimachinery::go::{Layout, layout, url};
 use admit_apimachinery::{labels, names};

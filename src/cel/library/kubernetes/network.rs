@@ -1,4 +1,4 @@
-//! IP addresses and networks. IPv4-mapped IPv6 addresses and zones are refused.
+//! Implements IP addresses and networks. IPv4-mapped IPv6 addresses and zones are rejected.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

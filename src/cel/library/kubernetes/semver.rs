@@ -1,4 +1,4 @@
-//! Semantic versions, strict or normalised first.
+//! Implements semantic versions, parsed strictly or after normalisation.
 
 use std::cmp::Ordering;
 use std::fmt;

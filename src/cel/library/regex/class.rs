@@ -1,4 +1,4 @@
-//! Character classes in brackets.
+//! Parses character classes in brackets.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 

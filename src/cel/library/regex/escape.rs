@@ -1,4 +1,4 @@
-//! Escapes: single code points (`\n`, `\x{41}`, `\101`, `\.`) and classes (`\d`, `\p{Greek}`).
+//! Parses escapes: single code points (`\n`, `\x{41}`, `\101`, `\.`) and classes (`\d`, `\p{Greek}`).
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 

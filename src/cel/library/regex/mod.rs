@@ -1,5 +1,5 @@
-//! Regular expressions in Go's syntax: [`parse`] reads a pattern as `regexp/syntax` does, with its errors, and yields the
-//! form that `regex-automata` compiles. Matching takes time linear in the text.
+//! Implements regular expressions in Go's syntax: [`parse`] parses a pattern as `regexp/syntax` does, with its errors, and returns the
+//! form that `regex-automata` compiles. Matching takes time linear in the length of the string.
 
 mod class;
 mod escape;

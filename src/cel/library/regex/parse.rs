@@ -1,5 +1,5 @@
-//! The grammar outside of character classes. A stack of operands and open brackets, as in Go's parser, keeps the
-//! recursion out of parsing; the height of the result is bounded for those who walk it.
+//! Parses patterns, except for character classes. As in Go's parser, operands and open groups are on an explicit stack, so parsing does
+//! not recurse; the height of the result is limited for code that walks it.
 
 use regex_syntax::hir::{Dot, Hir, Look, Repetition};
 

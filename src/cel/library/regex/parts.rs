@@ -1,4 +1,4 @@
-//! A pattern as a tree, for whoever asks what texts it is found in rather than whether it is found in one.
+//! Represents a pattern as a tree, for callers that analyse which strings match instead of matching one.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 

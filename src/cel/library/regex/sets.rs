@@ -1,4 +1,4 @@
-//! Sets of characters: by their POSIX names, and with those that differ in case only.
+//! Builds sets of characters: POSIX classes, and case-insensitive variants.
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
 

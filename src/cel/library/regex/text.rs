@@ -1,4 +1,4 @@
-//! The text of a pattern: the parts that it is read in, and what is said of one that is wrong.
+//! Holds the text of a pattern while it is parsed, and builds the errors for an invalid one.
 
 use std::fmt;
 

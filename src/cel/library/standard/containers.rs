@@ -1,4 +1,4 @@
-//! Indexing, `in` and `size`.
+//! Implements indexing, `in` and `size`.
 
 use crate::cost::{CallEstimate, Operand};
 use crate::library::{Context, Overload, cost, mismatch, planned};

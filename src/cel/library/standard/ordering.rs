@@ -1,4 +1,4 @@
-//! `<`, `<=`, `>`, `>=` over every pair of types that has an order; numbers compare across their types.
+//! Implements `<`, `<=`, `>`, `>=` for every pair of types that has an order; numbers compare across their types.
 
 use std::cmp::Ordering;
 

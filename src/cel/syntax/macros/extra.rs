@@ -1,4 +1,4 @@
-//! Macros that Kubernetes does not offer: `cel.bind`, `cel.block`, `math.least` and `math.greatest`.
+//! Expands macros that Kubernetes does not offer: `cel.bind`, `cel.block`, `math.least` and `math.greatest`.
 
 use super::{Expander, Expansion, Macro, Site};
 use crate::syntax::ast::{Expr, ExprId, Literal};

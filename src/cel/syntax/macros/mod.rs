@@ -1,8 +1,7 @@
-//! Macros: calls that the parser replaces by an expansion, before anything is known of types.
+//! Expands macros: calls that the parser replaces by other expressions, before type checking.
 //!
-//! Expansions are cel-go's (`parser/macro.go`, `cel/library.go`, `ext/`), node by node, because costs count them.
-//! Every node that an expansion adds has the place of the macro's call. Macros that Kubernetes does not offer stand in
-//! `extra`.
+//! Expansions are cel-go's (`parser/macro.go`, `cel/library.go`, `ext/`), node by node, because costs count them. Every added node has
+//! the span of the macro's call. Macros that Kubernetes does not offer are in `extra`.
 
 mod extra;
 mod offered;

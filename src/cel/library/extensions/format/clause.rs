@@ -1,4 +1,4 @@
-//! Format strings: literal text and clauses. The checker's validator of literal format strings reads them with this too.
+//! Parses format strings into literal text and clauses. The checker's validator of literal format strings uses this, too.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! `string.format(list)`: clauses such as `%s`, `%.2f`, `%x` filled from a list, worded as cel-go's string library
-//! version 2 does for the locale `en_US`.
+//! Implements `string.format(list)`: fills clauses such as `%s`, `%.2f`, `%x` from a list, with the output of cel-go's string library
+//! version 2 for the locale `en_US`.
 
 mod clause;
 mod number;

@@ -1,5 +1,5 @@
-//! Numbers in format strings: grouped by thousands, with the signs that the locale `en_US` has for infinities and
-//! powers of ten; integers and bytes in other bases.
+//! Formats numbers in format strings: grouped by thousands, with the signs of the locale `en_US` for infinities and powers of ten;
+//! integers and bytes in other bases.
 
 use admit_apimachinery::go::{float, hex};
 

@@ -1,5 +1,5 @@
-//! Values in format strings as today's string library shows them, without a locale: numbers without groups, exponents
-//! as `e+00`, and text in lists and maps without quotes.
+//! Formats values as the current string library does, without a locale: numbers without groups, exponents as `e+00`, and unquoted
+//! strings in lists and maps.
 
 use admit_apimachinery::go::{duration, float};
 

@@ -1,4 +1,4 @@
-//! `%s` and `%d`: values as texts; inside lists and maps as CEL literals.
+//! Implements `%s` and `%d`: values as strings; inside lists and maps as CEL literals.
 
 use admit_apimachinery::go::{duration, float, quote};
 
