@@ -1,12 +1,12 @@
-//! What policies say of the objects that stand in a cluster: one bounded report for each namespace, and one for what is in none.
+//! Evaluates policies on the objects stored in a cluster: one bounded report per namespace, and one for cluster-scoped objects.
 //!
 //! ```text
 //! object, Applied ──Scan::add──► result by policy ──► Report by namespace ──documents──► OpenReports, PolicyReports
 //! ```
 //!
-//! Each object is decided as if it were created as it stands. An update of an object to itself would find nothing that
-//! ratcheting lets be, and rules of transitions have nothing to say of an object alone. Who created it is not stored: a policy
-//! that asks for the user decides nothing here, unless a user is named.
+//! Each object is decided as if it were created now. An update of an object to itself would hide violations by ratcheting, and
+//! transition rules need two objects. The creator is not stored, so a policy that reads the user decides nothing here, unless a user is
+//! given.
 
 mod documents;
 mod report;
