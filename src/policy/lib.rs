@@ -94,7 +94,7 @@ pub use self::set::{LoadErrorKind, PolicySet, PolicySetBuilder};
 pub use admit_apimachinery::names::NameRule;
 pub use admit_apimachinery::status::StatusCause;
 
-// What a set holds, and what it asks its callers for.
+// The contents of a set, and what it needs from its callers.
 pub use self::read::decode::{DecodeError, FieldsError};
 pub use self::read::object::Object;
 pub use self::read::path::Path;
@@ -115,7 +115,7 @@ pub use self::vap::{
 pub use self::exception::is_exception;
 pub use self::request::exceptions::{Exceptions, PolicyException};
 
-// How evaluations are watched and ended.
+// Observing and interrupting evaluations.
 pub use self::deadline::{Deadline, Interrupted, Pace, asking, unasked};
 pub use self::report::options::EvalOptions;
 pub use self::report::recording::{

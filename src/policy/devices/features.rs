@@ -18,7 +18,7 @@ pub struct DeviceFeatures {
 }
 
 impl Default for DeviceFeatures {
-    /// As of Kubernetes 1.36.
+    /// Returns the gates of Kubernetes 1.36.
     fn default() -> Self {
         Self { consumable_capacity: true, list_attributes: false }
     }

@@ -18,7 +18,7 @@ pub(crate) const GROUP: &str = "admit";
 /// Group of those that a cluster stores, too.
 pub(crate) const STORED_GROUP: &str = "policies.admit.dev";
 pub(crate) const KIND: &str = "PolicyException";
-/// Of no namespace, where [`KIND`] is in one; in the group of what is stored alone.
+/// The cluster-scoped kind ([`KIND`] is namespaced); only in the group of stored objects.
 pub(crate) const CLUSTER_KIND: &str = "ClusterPolicyException";
 
 /// Whether documents of the kind are exceptions.
@@ -46,7 +46,7 @@ impl<'a> Excepting<'a> {
         Self { request, host, of_set, of_host: host.exceptions() }
     }
 
-    /// Why not all exceptions are known, if so.
+    /// Returns why not all exceptions are known, if that is so.
     pub(crate) fn trouble(&self) -> Option<&HostError> {
         self.of_host.as_ref().err()
     }

@@ -55,7 +55,7 @@ impl MatchResources {
 }
 
 impl Rule {
-    /// What the rule asks for that `request` is not.
+    /// Lists the criteria of the rule that `request` does not meet.
     fn differences(&self, request: &Request<'_>) -> Vec<String> {
         let mut found = Vec::new();
         let resource = &request.resource;

@@ -6,7 +6,7 @@ use super::{conversion, defaults, lists, structural};
 use crate::crd::definition::Definition;
 use crate::schema::{Schema, SchemaType};
 
-/// Those of a creation, or of the update of `replaced`.
+/// Returns the checks for a creation, or for the update of `replaced`.
 pub(super) fn demands(definition: &Definition, replaced: Option<&Definition>) -> Demands {
     let Some(old) = replaced else { return Demands::ALL };
     let none_has = |broken: &dyn Fn(&Schema) -> bool| {
