@@ -18,7 +18,7 @@ use crate::report::recording::Expression;
 use crate::request::UserInfo;
 use crate::schema::metadata::configuration;
 
-/// What an AuthenticationConfiguration says of tokens, and of requests without one.
+/// The authenticators of an AuthenticationConfiguration, for tokens and for requests without one.
 ///
 /// ```
 /// use admit_policy::EvalOptions;
@@ -90,17 +90,18 @@ impl Authenticators {
         self.jwt.iter().flat_map(Authenticator::expressions).map(Compiled::listed).collect()
     }
 
-    /// Whose a token is.
+    /// Returns the user of a token.
     ///
     /// # Errors
-    /// [`NoUser`] where it is nobody's.
+    /// [`NoUser`] if no authenticator accepts it.
     pub fn authenticate(&self, token: &Token<'_>, options: EvalOptions<'_>) -> Result<UserInfo, NoUser> {
         let is_for =
             |authenticator: &&Authenticator| token::is_issued_by(token.claims, &authenticator.issuer);
         self.jwt.iter().find(is_for).ok_or(NoUser::UnknownIssuer)?.user(token, options)
     }
 
-    /// Who asks for `path` without a token; none where nobody may, or where flags of the server decide.
+    /// Returns the user of a request for `path` without a token; None if anonymous requests are disabled there, or flags of the server
+    /// decide.
     #[must_use]
     pub fn anonymous(&self, path: &str) -> Option<UserInfo> {
         let Anonymous { is_enabled, paths } = self.anonymous.as_ref()?;

@@ -47,7 +47,7 @@ pub(crate) const AUTHORIZATION: &str = "AuthorizationConfiguration";
 /// The versions that are read.
 pub(crate) const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
 
-/// What is wrong with a configuration of this group and kind; nothing is said of other kinds.
+/// Returns the errors in a configuration of this kind; empty for other kinds.
 pub(crate) fn problems(kind: &str, document: &Value) -> Vec<FieldError> {
     let mut errors = FieldErrors::default();
     let checked = Fields::of(document, "").and_then(|fields| match kind {
@@ -61,7 +61,7 @@ pub(crate) fn problems(kind: &str, document: &Value) -> Vec<FieldError> {
     errors.into_vec()
 }
 
-/// What the expression at the end of some steps, keys and numbers, may name; none where no expression stands there.
+/// Returns the environment of the expression at a path of keys and indices; None where there is no expression.
 ///
 /// ```
 /// use admit_policy::server_config::configuration_env;

@@ -18,7 +18,7 @@ pub struct KnownKinds<'a> {
 }
 
 impl Schemas for KnownKinds<'_> {
-    /// Whether a cluster serves a kind that no file defines is not known: a patch does without a schema.
+    /// Whether a cluster serves a kind that no file defines is unknown: patches work without a schema.
     fn serves(&self, _kind: &GroupVersionKind) -> bool {
         true
     }
