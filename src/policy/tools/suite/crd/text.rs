@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::crd::{CompiledCrd, Written};
 
-/// How a text agrees with a message.
+/// How an expected text matches a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Agreement {
     /// It is part of it.
@@ -21,7 +21,7 @@ pub(super) enum Agreement {
     None,
 }
 
-/// How `expected` agrees with the refusal of `written`.
+/// Compares `expected` with the rejection of `written`.
 pub(super) fn agreement(expected: &str, written: &Written, crd: &CompiledCrd) -> Agreement {
     if written.refusal(crd).is_some_and(|message| message.contains(expected)) {
         return Agreement::Whole;
@@ -44,7 +44,7 @@ pub(super) fn agreement(expected: &str, written: &Written, crd: &CompiledCrd) ->
     }
 }
 
-/// Whether `expected` is the beginning of `form` and what may follow it.
+/// Whether `expected` begins with `form`, followed by what may follow it.
 fn continues(expected: &str, form: &str, following: Option<&[Vec<String>]>) -> bool {
     if form.starts_with(expected) {
         return true;
@@ -88,7 +88,7 @@ fn values(error: &FieldError) -> Vec<String> {
     match (error.kind, &error.bad_value) {
         (FieldErrorKind::Invalid, BadValue::Json(value)) => {
             forms.push(format!(": \"{}\"", type_name(value)));
-            // A field that takes integers and texts has no type.
+            // A field that accepts integers and strings has no type.
             forms.push(": \"\"".to_owned());
         }
         (FieldErrorKind::Invalid, BadValue::Omitted) => {
@@ -103,7 +103,7 @@ fn values(error: &FieldError) -> Vec<String> {
     forms
 }
 
-/// The same detail in the words of servers that did not know a schema's format where they told of its type.
+/// Returns the same detail as older servers wrote it, which did not know the format of a schema when they reported its type.
 fn older_type(error: &FieldError, detail: &str) -> Option<String> {
     if error.kind != FieldErrorKind::TypeInvalid {
         return None;
