@@ -18,7 +18,7 @@ pub(crate) enum Stored {
     None,
     /// The whole document was read from where it is stored.
     All,
-    /// Those of the document that is to be replaced.
+    /// The expressions of the document that is to be replaced.
     Of(Box<Expressions>),
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Expressions {
 }
 
 impl Stored {
-    /// Those of a policy.
+    /// Collects the expressions of a policy.
     pub(super) fn of_policy(document: &Value) -> Self {
         let all =
             |list, field| texts(document.pointer("/spec").and_then(|spec| spec.get(list)), field).collect();

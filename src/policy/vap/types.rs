@@ -114,7 +114,7 @@ impl Variables {
     }
 }
 
-/// How a variable of the type `ty` is declared: scalars, lists and maps keep their types, all else is dynamic.
+/// Returns the declaration of a variable of type `ty`: scalars, lists and maps keep their types, everything else is dynamic.
 fn declared_as(ty: &Type) -> DeclType {
     match ty {
         Type::Bool

@@ -25,7 +25,7 @@ use crate::vap::policy::Policy;
 pub(crate) type Candidate<'p> = (&'p MutatingPolicy, &'p [Binding], Matching<'p>);
 type Matching<'p> = Result<Option<Matched<'p>>, MatchError>;
 
-/// Runs the policies; the object of the request is what others left.
+/// Runs the policies; the object of the request may already be changed by others.
 pub(crate) fn mutate(
     pass: &Pass<'_>,
     candidates: &[Candidate<'_>],
@@ -52,7 +52,7 @@ pub(crate) fn mutate(
 struct Run<'r> {
     pass: &'r Pass<'r>,
     versions: Vec<Version>,
-    /// Those that deny, in the order in which they were met.
+    /// Errors that deny the request, in order of occurrence.
     errors: Vec<(String, Option<Reason>)>,
     outcomes: Vec<PolicyOutcome>,
     room: Room,
@@ -223,7 +223,7 @@ impl<'r> Run<'r> {
         Ok(true)
     }
 
-    /// Puts what a mutation made in the place of the object.
+    /// Replaces the object by the result of a mutation.
     fn made(&mut self, policy: &Policy, mutation: &Mutation, at: usize, object: Value) {
         let Some(version) = self.versions.get_mut(at) else { return };
         if let Some(recording) = self.pass.eval.recording {

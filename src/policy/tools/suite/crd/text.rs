@@ -1,9 +1,9 @@
-//! Compares a refusal with the text that a suite expects: the text must be part of the message, apart from how bad
+//! Compares a rejection with the text that a suite expects: the text must be part of the message, apart from how bad
 //! values are printed.
 //!
-//! Releases of Kubernetes differ in how they print a bad value: v1.36 prints the value that a rule refused, or none for
-//! objects and lists, where older ones print the type, a duplicate map was printed in Go's syntax, and a number where an
-//! integer with a format belongs was a number, not a float64. Suites are written for many releases, so each value counts in any of these forms; all other words must agree.
+//! Releases of Kubernetes print an invalid value differently: v1.36 prints the value that a rule rejected, or none for objects and
+//! lists. Older ones print the type, a duplicate map in Go's syntax, and `number` instead of `float64` where an integer with a format
+//! is required. Suites are written for many releases, so a value matches in any of these forms; all other words must agree.
 
 use admit_apimachinery::field_error::{BadValue, FieldError, FieldErrorKind};
 use admit_apimachinery::go;
@@ -44,7 +44,7 @@ pub(super) fn agreement(expected: &str, written: &Written, crd: &CompiledCrd) ->
     }
 }
 
-/// Whether `expected` begins with `form`, followed by what may follow it.
+/// Whether `expected` is a prefix of `form` and of what may follow it.
 fn continues(expected: &str, form: &str, following: Option<&[Vec<String>]>) -> bool {
     if form.starts_with(expected) {
         return true;
