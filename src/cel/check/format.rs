@@ -18,7 +18,7 @@ pub(super) fn validate(checked: &CheckedAst, template: &str, arguments: &[ExprId
             Ok(Piece::Clause { clause, .. }) => Ok(clause),
             Err(error) => Err(error),
         };
-        // A lone percent sign at the end is told before an argument is looked for.
+        // A lone percent sign at the end is reported before a missing argument.
         let ends_early = matches!(clause, Err(TemplateError::Ends));
         let argument = match arguments.get(clauses) {
             None if !ends_early => return Err((None, format!("index {clauses} out of range"))),

@@ -35,7 +35,7 @@ impl Inferred {
         self.ast.ast()
     }
 
-    /// The type of a part; none where it is wrong, and for what macros took out of the text.
+    /// Returns the type of a part; None if it has an error, and for parts that macros removed.
     #[must_use]
     pub fn type_of(&self, id: ExprId) -> Option<&Type> {
         Some(self.ast.type_of(id)).filter(|ty| **ty != Type::Error)

@@ -8,7 +8,7 @@ use crate::eval::{Bindings, Evaluation};
 use crate::library::Version;
 use crate::plan::{Options, PatternSum, ProgramError};
 
-/// A value or an error as text, and the cost.
+/// Returns the value or error as text, and the cost.
 fn outcome(env: &Env, text: &str, options: Options) -> Option<Result<(String, u64), ProgramError>> {
     let checked = env.compile(text).ok()?;
     let program = match env.plan(&checked, options, &mut PatternSum::default()) {

@@ -263,7 +263,7 @@ impl<'c> Estimator<'c> {
 struct Call<'a, 'c> {
     id: ExprId,
     args: &'a [ExprId],
-    /// Of the arguments, without the target.
+    /// The costs of the arguments, without the target.
     costs: &'a [Bounds],
     /// The target, if any, and the arguments.
     operands: &'a [Operand<'c>],

@@ -8,21 +8,21 @@ use crate::types::{DeclKind, DeclType, Type};
 
 use super::Estimator;
 
-/// Where an expression leads.
+/// The place in the declared document that an expression refers to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Path<'d> {
     /// Nowhere: a literal or a computed value.
     Empty,
-    /// To a place of the declared type, if it has that place.
+    /// A place of the declared type, if that has it.
     At(Option<&'d DeclType>),
 }
 
-/// One step further along a path.
+/// One segment of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step<'n> {
     Field(&'n str),
     Items,
-    /// The position in a list, of which no type says anything.
+    /// The index into a list, for which types say nothing.
     Indices,
     Keys,
     Values,
