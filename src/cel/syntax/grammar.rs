@@ -30,10 +30,10 @@ pub(crate) const RULES: usize = 17;
 /// A place in a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The end of a rule; what follows is up to the rule around it.
+    /// The end of a rule; the enclosing rule determines what follows.
     End,
     Eof,
-    /// The start of an expression inside a rule, as opposed to [`Self::Unary`], where its absence is told.
+    /// The start of an expression inside a rule; unlike for [`Self::Unary`], its absence is reported here.
     Expr,
     Ternary,
     TernaryColon,

@@ -41,7 +41,7 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// When the text is no expression, or is beyond a limit.
+/// If the text is not a valid expression, or exceeds a limit.
 pub fn parse(source: &Source<'_>, options: &Options) -> Result<Ast, CompileError> {
     let mut findings = Findings::new(*source);
     let size = source.text().chars().count();

@@ -37,7 +37,7 @@ impl<'s, 'o> Parser<'s, 'o> {
         Self { tokens: Tokens::new(source), build: Builder::default(), options }
     }
 
-    /// The whole text.
+    /// Parses the whole text.
     pub(super) fn start(&mut self) -> Result<Parsed, Stop> {
         self.tokens.begin()?;
         self.tokens.enter(Rule::Start, Place::End)?;
@@ -287,7 +287,7 @@ impl<'s, 'o> Parser<'s, 'o> {
         Ok(())
     }
 
-    /// A call, or what its macro expands to. Member calls count as a level, global ones do not.
+    /// Builds a call, or the expansion of its macro. Member calls count as a level of nesting, global ones do not.
     pub(super) fn call(
         &mut self,
         function: &str,

@@ -45,7 +45,7 @@ fn formatted(layout: Layout, format: &str, text: &str) -> Result<Timestamp, Eval
 
 const NANOS: i64 = 1_000_000_000;
 
-/// Units by name; a name that is the last of its unit stands for every word that begins with it.
+/// Units by name; the last name of a unit matches every word that begins with it.
 const UNITS: &[(&[&str], i64)] = &[
     (&["ns", "nano"], 1),
     (&["us", "µs", "micro"], 1_000),
