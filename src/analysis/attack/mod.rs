@@ -13,14 +13,14 @@
 //!
 //! | file | decides |
 //! |---|---|
-//! | `path` | places in objects |
-//! | `ask` | requests, as they are tried, shown and written |
-//! | `judge` | what a server and all policies say of a request |
+//! | `path` | paths in objects |
+//! | `ask` | requests that are tried, reported and written |
+//! | `judge` | the verdict of a server and all policies on a request |
 //! | `rules`, `selectors` | what a policy reads, and what it and its bindings select |
-//! | `types`, `values` | where values of a type may stand, and which may be tried |
-//! | `denied` | a request that is denied, where nobody gave one |
-//! | `offence` | what a request is denied for |
-//! | `scene`, `families` | requests that reach the same |
+//! | `types`, `values` | where values of a type may occur, and which values to try |
+//! | `denied` | a denied request, if none is given |
+//! | `offence` | the field for which a request is denied |
+//! | `scene`, `families` | requests with the same effect |
 //! | `finding`, `inquiry` | pairs, confirmed and ranked |
 
 mod ask;

@@ -15,31 +15,31 @@
 //!
 //! | part | decides |
 //! |---|---|
-//! | `term`, `literal` | terms of SMT-LIB 2 and their text |
-//! | `regular`, `sample`, `inclusion` | patterns as languages, texts that schemas allow, patterns that say less than others |
-//! | `document`, `roots`, `lists`, `demands`, `complete`, `needed` | an object that may be any that a schema allows |
-//! | `size` | how large a question may grow |
-//! | `made` | an object as it is read with another schema |
-//! | `value`, `equality`, `eval`, `calls`, `numbers` | what expressions come to |
-//! | `texts`, `named`, `formats` | functions on texts, and formats |
-//! | `measures`, `reader`, `readings`, `reading` | quantities, instants and durations that texts are read as |
-//! | `instants`, `zones` | years, hours and other parts of instants and durations |
-//! | `networks`, `parser`, `parsing` | addresses, networks and URLs that texts are taken apart into |
-//! | `derived`, `found` | texts made of texts, and what is found in them |
-//! | `guess`, `guesses` | what is not followed, taken for anything |
-//! | `whole`, `builtin` | what every object has, whatever its schema; kinds without one |
-//! | `stable` | what updates leave as it was, at times under a condition |
-//! | `subject`, `subjects` | the kind that is asked about, which objects are some of it, and the kinds that a policy is about |
-//! | `matched` | which requests a policy is asked about |
-//! | `side` | the rules that are compared, and what the engine says of an object |
-//! | `view` | how documents are seen |
-//! | `rules`, `placed`, `told`, `fields` | what rules say, as terms, and the fields that they read |
-//! | `model` | answers of solvers, and the objects that they mean |
-//! | `shrink`, `search`, `mended` | smaller objects, objects without a solver, and objects that a server takes |
-//! | `agree` | whether terms say of an object what the engine says |
-//! | `question` | what may be claimed |
-//! | `query`, `script` | the questions, one after another |
-//! | `changes`, `refusals`, `few`, `many`, `alone`, `upgrade`, `written` | what the next version of a definition refuses anew |
+//! | `term`, `literal` | SMT-LIB 2 terms and their text |
+//! | `regular`, `sample`, `inclusion` | regular languages of patterns, sample strings of a schema, and which patterns include others |
+//! | `document`, `roots`, `lists`, `demands`, `complete`, `needed` | an arbitrary object of a schema |
+//! | `size` | the maximum size of a query |
+//! | `made` | an object read with another schema |
+//! | `value`, `equality`, `eval`, `calls`, `numbers` | the values of expressions |
+//! | `texts`, `named`, `formats` | string functions and formats |
+//! | `measures`, `reader`, `readings`, `reading` | quantities, timestamps and durations parsed from strings |
+//! | `instants`, `zones` | accessors of timestamps and durations |
+//! | `networks`, `parser`, `parsing` | addresses, networks and URLs parsed from strings |
+//! | `derived`, `found` | strings derived from strings, and searches in strings |
+//! | `guess`, `guesses` | boolean subexpressions that cannot be translated |
+//! | `whole`, `builtin` | what every object has; schemas of built-in kinds |
+//! | `stable` | immutable fields, some of them conditionally |
+//! | `subject`, `subjects` | the kind of the objects, which objects are valid, and the kinds that a policy matches |
+//! | `matched` | which requests a policy matches |
+//! | `side` | the compared rules, and the engine's verdict on an object |
+//! | `view` | how expressions see objects |
+//! | `rules`, `placed`, `told`, `fields` | verdicts of rules as terms, and the fields that rules read |
+//! | `model` | answers of solvers, and the objects that they describe |
+//! | `shrink`, `search`, `mended` | smaller counterexamples, counterexamples without a solver, and repaired objects |
+//! | `agree` | whether terms and engine agree on concrete objects |
+//! | `question` | the claims |
+//! | `query`, `script` | the queries, one after another |
+//! | `changes`, `refusals`, `few`, `many`, `alone`, `upgrade`, `written` | what a new version of a definition newly rejects |
 
 mod agree;
 mod alone;
