@@ -17,7 +17,7 @@
 //! | `report` | the decision, and the recorded evaluation of expressions | deadline, request |
 //! | `schema` | defaults, pruning and validation by a structural schema, metadata of objects | deadline, read, release |
 //! | `exception` | which requests are admitted although policies deny them, and until when | read, report, request, schema |
-//! | `crd` | which definitions may be registered, and how they default and validate custom resources | deadline, read, recent, release, report, schema |
+//! | `crd` | registration of definitions; defaulting and validation of custom resources | deadline, read, recent, release, report, schema |
 //! | `matching` | which requests a policy, a binding or a webhook matches | deadline, read, request |
 //! | `vap` | what a ValidatingAdmissionPolicy says of a request, and a MutatingAdmissionPolicy makes of it | deadline, exception, matching, patch, read, release, report, request, schema |
 //! | `webhook` | whether a webhook configuration is valid, and which webhooks a request reaches | matching, read, report, request, schema, vap |
