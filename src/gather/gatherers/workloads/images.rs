@@ -19,7 +19,7 @@ const IMAGES: Resource =
 const AT_ONCE: usize = 4;
 /// The time limit for all images: the shapes of Pods matter more, and are kept when it is exceeded.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// The part of an image's vendor for which the origin adds nothing.
+/// A substring of origins that add no information, those of the platform's own images.
 const OWN: &str = "redhat";
 
 /// Returns what is known of images, by digest. Read errors are reported.
