@@ -1,5 +1,5 @@
-//! Texts, numbers, times, names and errors exactly as Go's standard library and Kubernetes' `apimachinery` write and read
-//! them. Whatever two parts of a server must say in the same words stands here, once.
+//! Reads and writes strings, numbers, times, names and errors exactly as Go's standard library and Kubernetes' `apimachinery`. All
+//! messages that several parts of a server share are defined here, once.
 //!
 //! | module | decides | may use |
 //! |---|---|---|
@@ -18,7 +18,7 @@
 //! | [`weight`] | what decoded values weigh, and how much of that a text may ask for | nothing of ours |
 //! | [`yaml`] | YAML: reading with positions and within bounds, writing | bounded, go, weight |
 //!
-//! Knows no CEL, no policy and no server; reads no file and no clock.
+//! Independent of CEL, policies and servers; reads no file and no clock.
 //!
 //! ```
 //! use admit_apimachinery::go;
