@@ -1,4 +1,4 @@
-//! The controller of MustGathers: runs a Job for each, and reports its progress in the status.
+//! Controls MustGathers: runs a Job for each, and reports its progress in the status.
 //!
 //! A pipeline with I/O only at its ends: [`fetch`] reads, [`plan`] decides, [`apply`] creates the Job, `finish`
 //! writes the status and cleans up. The Job does the work, with this program in two of its containers
@@ -61,7 +61,7 @@ pub struct Context {
     pub settings: Settings,
     pub events: Events,
     pub counts: Counts,
-    /// The state of Jobs and Pods, from watches.
+    /// The cached Jobs and Pods.
     pub known: Known,
 }
 
