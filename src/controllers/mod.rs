@@ -1,4 +1,4 @@
-//! The controllers of the objects that admit guards, on a shared kit.
+//! Contains the controllers of the objects that admit guards, on a shared kit.
 //!
 //! | module | decides | may use |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 //! | [`scan`] | which reports stand in the cluster, and when they are made | kit |
 //! | [`policies`] | what decisions need from the cluster, and whether it is up to date | kit, telemetry, admit-policy, admit-apimachinery |
 //!
-//! No controller knows another one: a further one is a folder on top of the kit.
+//! No controller depends on another one: a further one is a folder on top of the kit.
 
 pub mod clusteroperator;
 pub mod cyndi;
