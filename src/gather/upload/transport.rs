@@ -99,7 +99,7 @@ impl Outlet {
         Ok(Self { tls, proxy_ca, addresses: Addresses::PublicAnd(allowed.into()), bounds })
     }
 
-    /// Creates the settings for the server that whoever starts the process names with `uri`, at any address, usually a Service of the
+    /// Creates the settings for a server at any address, since `uri` comes from whoever starts the process; usually it is a Service of the
     /// cluster. For https, trusts the system's CAs and those of the PEM file `ca`.
     ///
     /// # Errors
