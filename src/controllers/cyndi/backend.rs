@@ -1,4 +1,4 @@
-//! The connector backends: Strimzi objects, or Kafka Connect itself. The decisions of a pass do not depend on which
+//! Defines what connector backends do: Strimzi objects, or Kafka Connect itself. The decisions of a pass do not depend on which
 //! is used.
 
 use futures::future::BoxFuture;

@@ -1,5 +1,5 @@
-//! The configuration of a pipeline: its spec, over the ConfigMap of its namespace, over the global ConfigMap, over
-//! defaults. Pure.
+//! Reads the configuration of a pipeline: its spec overrides the ConfigMap of its namespace, which overrides the global
+//! ConfigMap, which overrides defaults. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

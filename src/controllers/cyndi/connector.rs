@@ -1,4 +1,4 @@
-//! The connector that fills a table: its name, labels and configuration, and how an existing one deviates from that.
+//! Builds the connector that fills a table (name, labels and configuration), and compares an existing one with it.
 //! Pure.
 //!
 //! The configuration is built as a map, not by filling in a template: a quote in a filter stays a quote.

@@ -1,4 +1,4 @@
-//! The pipeline controller: creates what a pipeline consists of, keeps it as it should be, and removes it with the
+//! Implements the pipeline controller: creates what a pipeline consists of, keeps it as it should be, and removes it with the
 //! pipeline.
 
 use std::time::Duration;

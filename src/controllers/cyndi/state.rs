@@ -1,4 +1,4 @@
-//! The state of a pipeline, derived from its object, and the status changes between states. Pure.
+//! Derives the state of a pipeline from its object, and computes the status changes between states. Pure.
 //!
 //! ```text
 //!  NEW ──► INITIAL_SYNC ──► VALID ◄──► INVALID

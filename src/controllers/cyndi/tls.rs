@@ -1,4 +1,4 @@
-//! TLS for connections to databases: the `sslmode`s of libpq, implemented with rustls.
+//! Configures TLS for connections to databases: the `sslmode`s of libpq, implemented with rustls.
 //!
 //! `require` encrypts without verifying the server, unless a file of authorities is given: then it is `verify-ca`, as
 //! in libpq.

@@ -1,4 +1,4 @@
-//! The validation controller: compares each table with the inventory and reports whether it is valid.
+//! Implements the validation controller: compares each table with the inventory and reports whether it is valid.
 
 use kube::ResourceExt;
 use tracing::info;

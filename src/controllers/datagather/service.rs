@@ -1,5 +1,5 @@
-//! The controller as a part of a process: validates settings, wires and supervises its parts, and takes part in
-//! leader election if asked to.
+//! Sets up the controller: validates settings, starts and supervises its parts, and takes part in
+//! leader election if configured.
 
 mod one;
 

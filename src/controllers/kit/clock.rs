@@ -1,4 +1,4 @@
-//! The time of day for code that compares it with times in objects: the system's, or one that a test sets.
+//! Provides the time of day for code that compares it with times in objects: the system's, or one that a test sets.
 
 use std::fmt;
 use std::sync::Arc;

@@ -18,7 +18,7 @@
 //! | `service` | the controller and its watches | counts, crd, job, settings |
 //! | `fetch` | first stage: reads what the plan depends on | crd, job, service |
 //! | `status` | what the status says. Pure | crd, fetch |
-//! | `obfuscation` | what the Job is told to obfuscate. Pure | crd, fetch, job |
+//! | `obfuscation` | what the Job obfuscates. Pure | crd, fetch, job |
 //! | `plan` | second stage: the next step. Pure | crd, fetch, job, limit, obfuscation, settings, status |
 //! | `apply` | third stage: creates the Job | crd, fetch, job, plan |
 //! | `finish` | last stage: writes the status, cleans up | apply, crd, fetch, plan, status |

@@ -8,7 +8,7 @@
 //!
 //! | module | decides | may use |
 //! |---|---|---|
-//! | `apply` | which reports are written, and which are taken away | none of these |
+//! | `apply` | which reports are written, and which are deleted | none of these |
 
 pub mod apply;
 
