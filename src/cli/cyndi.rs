@@ -1,4 +1,4 @@
-//! The command-line flags for CyndiPipelines, shared by the commands that run their controllers, and `admit cyndi`,
+//! Defines the flags for CyndiPipelines, shared by the commands that run their controllers, and `admit cyndi`,
 //! which inspects pipelines without writing.
 
 use std::path::PathBuf;

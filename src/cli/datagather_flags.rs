@@ -1,4 +1,4 @@
-//! The command-line flags for data gathering, shared by the commands that run its controller.
+//! Defines the flags for data gathering, shared by the commands that run its controller.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};

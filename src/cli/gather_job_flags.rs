@@ -1,4 +1,4 @@
-//! The command-line flags for gatherings that run as Jobs, shared by the commands that run their controller.
+//! Defines the flags for gatherings that run as Jobs, shared by the commands that run their controller.
 
 use admit_apimachinery::pointer;
 use admit_apimachinery::yaml;

@@ -1,4 +1,4 @@
-//! The command-line flags for Jobs and Pods that run on this machine, and how `admit up` runs them.
+//! Defines the flags for Jobs and Pods that run on this machine, and starts these for `admit up`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

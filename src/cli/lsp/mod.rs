@@ -1,12 +1,12 @@
-//! `admit lsp`: a language server for CEL in CRDs, policies and suites.
+//! `admit lsp`: runs a language server for CEL in CRDs, policies and suites.
 //!
 //! ```text
 //! stdin ──wire──► Message ──server──► answers ──► admit_language::Workspace
 //!                            ├───► documents: what is open ──► folder: policies and definitions beside it
-//!                            ├───► offered: the capabilities of the server
+//!                            ├───► offered: what the editor may ask
 //!                            ├───► run: a case of a suite
-//!                            │     outline: the symbols of files
-//! stdout ◄──wire── Message ◄─┴─ protocol: positions and names in the protocol's form
+//!                            │     outline: what files consist of
+//! stdout ◄──wire── Message ◄─┴─ protocol: places and names as the protocol has them
 //! ```
 //!
 //! One thread answers requests in their order. Files are checked when no message waits, and a message that arrives

@@ -1,4 +1,4 @@
-//! The command-line flags for must-gathers, shared by the commands that run their controller.
+//! Defines the flags for must-gathers, shared by the commands that run their controller.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The command-line arguments of `admit serve`.
+//! Defines the arguments of `admit serve`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
