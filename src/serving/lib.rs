@@ -4,8 +4,8 @@
 //! ```text
 //! listener ──door──► handshake ──► Host::talk(stream, caller, guest)
 //!    │     a turn      TLS, on a       │
-//!    └──places──►      thread of       └── guest.see_out(connection): driven to its end, or closed to
-//!       a place        its own             make room, for being idle, or because the port drains
+//!    └──places──►      thread of       └── guest.see_out(connection): driven to its end, or told to go
+//!       a place        its own             for another, for its silence, or because the port drains
 //! ```
 //!
 //! | module | decides | may use |
