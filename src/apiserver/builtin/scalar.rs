@@ -1,5 +1,5 @@
-//! Canonical forms of scalars that are strings in JSON and typed values in the API server, such as times and
-//! quantities.
+//! Converts scalars that are strings in JSON and typed values in the API server, such as times and
+//! quantities, to their canonical form.
 
 use admit_apimachinery::go::json::CorruptInput;
 use admit_apimachinery::go::layout::TimestampError;

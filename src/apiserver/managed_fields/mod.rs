@@ -1,4 +1,4 @@
-//! Field ownership: updates `metadata.managedFields` of changed objects, and implements server-side apply.
+//! Implements field ownership: updates `metadata.managedFields` of changed objects, and server-side apply.
 //!
 //! ```text
 //! Writer ──► updater ──► typed (compare, merge, owned, without) ──► schema

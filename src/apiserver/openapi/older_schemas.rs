@@ -59,7 +59,7 @@ fn strip(schema: &mut Map<String, Value>) {
     each_below(schema, &strip);
 }
 
-/// kubectl takes null for absent, so fields that may be null are not required.
+/// Removes nullable fields from `required`, since kubectl takes null for absent.
 fn require_less(schema: &mut Map<String, Value>) {
     let nullable = |inner: &Value| inner.get("nullable") == Some(&Value::Bool(true));
     if schema.get("additionalProperties").is_some_and(nullable) {

@@ -1,4 +1,4 @@
-//! Durable storage of writes: the record of a write, and the trait that backends implement.
+//! Defines durable storage of writes: the record of a write, and the trait that backends implement.
 
 use std::sync::Arc;
 

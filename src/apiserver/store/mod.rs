@@ -337,7 +337,7 @@ async fn told(durable: Durable) -> Result<(), StoreError> {
     }
 }
 
-/// Runs `write`, after which the request is no longer interrupted, unless nothing was stored.
+/// Runs `write` without interruption; the request stays uninterruptible afterwards, unless nothing was stored.
 fn stored_whole<T>(write: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     let begins = interrupt::commit();
     let written = write();

@@ -23,7 +23,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     ..Strategy::PLAIN
 };
 
-/// The annotation for the revision that was rolled back to, from API versions that had a rollback.
+/// The annotation with the revision to roll back to, from API versions that supported rollbacks.
 const ROLLBACK: &str = "deprecated.deployment.rollback.to";
 
 fn rollback(deployment: &Value) -> Option<&str> {

@@ -56,7 +56,7 @@ fn is_chosen(selector: &Field<'_>, template: &Field<'_>, errors: &mut FieldError
     }
 }
 
-/// The selector is immutable. A missing one is shown as such.
+/// Requires an unchanged selector; the error shows the new one.
 fn same_selector(spec: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     let selector = spec.get("selector");
     if selector.value() != old.get("selector").value() {
