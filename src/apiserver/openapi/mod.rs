@@ -201,8 +201,8 @@ impl OpenApi {
         is_there.then(|| self.made_of(served, name))
     }
 
-    /// Drops the documents of versions that are no longer served when there are more documents than versions, so that
-    /// creating and deleting CRDs does not fill the memory.
+    /// Drops the documents of versions that are no longer served, once there are more documents than resources and discovery
+    /// documents, so that creating and deleting CRDs does not fill the memory.
     fn forget_gone(&self, rows: &[Arc<ResourceInfo>]) {
         let mut documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
         if documents.len() <= rows.len() + discovery::names(rows).count() {
