@@ -1,9 +1,9 @@
 //! Reads and writes the `fieldsV1` format: a field set as JSON, in which every element of a path is a member name.
 //!
 //! ```text
-//! f:NAME      a field                 k:{"name":"main"}   a list item by its key fields
-//! v:VALUE     a list item by value    i:INDEX             a list item by index
-//! .           the element itself, where the set has paths below it as well
+//! f:NAME      a field                 k:{"name":"main"}   an item by its key fields
+//! v:VALUE     an item by its value    i:INDEX             an item by its place
+//! .           the element itself, where something lies below it as well
 //! ```
 
 use admit_apimachinery::weight;

@@ -2,10 +2,10 @@
 //! restarted server answers 410 to watches from before.
 //!
 //! ```text
-//! medium   the file: readable by its owner only, created completely or not at all
-//! unsynced the same without syncing to disk
-//! format   the tables: keys without a separator, values with a checksum, and conversion of older files
-//! caught   turns redb's panics over damaged files into errors
+//! medium   where the bytes lie: a file for its owner alone, made whole or not at all
+//! unsynced the same without waiting for the disk
+//! format   what lies there: keys without a separator, values with a checksum, and how older files become that
+//! caught   redb's panics over damaged files, as errors
 //! ```
 
 mod caught;
