@@ -100,21 +100,30 @@ impl Cleaner {
             return Err(CleanError::Empty);
         }
         sink.folder(Path::new(""), &fs::symlink_metadata(&folder)?)?;
+        // Folders come first and links last, so that nothing is written through a link, whatever paths the rules make.
+        let (mut files, mut links) = (Vec::new(), Vec::new());
         while let Some((path, name)) = left.pop() {
             match fs::symlink_metadata(&path) {
                 Err(error) => self.leave_out(&name, error),
                 Ok(known) if known.is_dir() => {
                     let shown = self.shown(&name);
                     sink.folder(&shown, &known)?;
+                    self.taken.insert(shown);
                     match below(&path, &name) {
                         Ok(entries) => left.extend(entries),
                         Err(error) => self.leave_out(&name, error),
                     }
                 }
-                Ok(known) if known.is_symlink() => self.link(&path, &name, &known, sink)?,
-                Ok(known) if known.is_file() => self.file(&path, &name, scratch, sink)?,
+                Ok(known) if known.is_symlink() => links.push((path, name, known)),
+                Ok(known) if known.is_file() => files.push((path, name)),
                 Ok(_) => self.leave_out(&name, "neither file, folder nor link"),
             }
+        }
+        for (path, name) in files {
+            self.file(&path, &name, scratch, sink)?;
+        }
+        for (path, name, known) in links {
+            self.link(&path, &name, &known, sink)?;
         }
         self.conclude(scratch, sink)
     }
@@ -174,15 +183,20 @@ impl Cleaner {
             self.leave_out(name, "the rules leave out links");
             return Ok(());
         }
-        match fs::read_link(path) {
-            Err(error) => self.leave_out(name, error),
-            Ok(target) if target.is_absolute() => self.leave_out(name, "a link that leads out of the folder"),
-            Ok(target) => {
-                // Parent references (`..`) are kept.
-                let target = PathBuf::from(self.replacer.path(&target.to_string_lossy()));
-                let shown = self.shown_alone(name);
-                sink.link(&shown, known, &target)?;
+        let target = match fs::read_link(path) {
+            Ok(target) => PathBuf::from(self.replacer.path(&target.to_string_lossy())),
+            Err(error) => {
+                self.leave_out(name, error);
+                return Ok(());
             }
+        };
+        let shown = self.shown_alone(name);
+        let is_made = match within(&target, shown.components().count().saturating_sub(1)) {
+            Some(target) => sink.link(&shown, known, &target)?,
+            None => false,
+        };
+        if !is_made {
+            self.leave_out(name, "a link that leads out of the folder");
         }
         Ok(())
     }
@@ -314,6 +328,26 @@ fn looked_at(file: &mut File) -> io::Result<Result<Form, &'static str>> {
         form => form,
     };
     Ok(form)
+}
+
+/// Returns a relative target with its steps upwards in front, or None if they lead out of a folder in which the link is
+/// `depth` levels below the root. A step upwards behind a name could start from wherever a link of that name leads.
+fn within(target: &Path, depth: usize) -> Option<PathBuf> {
+    let (mut up, mut names) = (0_usize, Vec::new());
+    for part in target.components() {
+        match part {
+            Component::Normal(name) => names.push(name),
+            Component::ParentDir if names.pop().is_none() => up += 1,
+            Component::ParentDir | Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    let mut within: PathBuf = std::iter::repeat_n("..", up).collect();
+    within.extend(names);
+    if within.as_os_str().is_empty() {
+        within.push(".");
+    }
+    (up <= depth).then_some(within)
 }
 
 #[cfg(test)]

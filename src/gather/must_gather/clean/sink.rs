@@ -16,9 +16,11 @@ pub trait Sink {
     /// # Errors
     /// The errors of the output.
     fn folder(&mut self, path: &Path, known: &Metadata) -> io::Result<()>;
+    /// Returns false, and writes nothing, if the link would stand below another one.
+    ///
     /// # Errors
     /// The errors of the output.
-    fn link(&mut self, path: &Path, known: &Metadata, target: &Path) -> io::Result<()>;
+    fn link(&mut self, path: &Path, known: &Metadata, target: &Path) -> io::Result<bool>;
     /// # Errors
     /// The errors of the output.
     fn file(&mut self, path: &Path, known: &Metadata, contents: &mut File, length: u64) -> io::Result<()>;
@@ -53,8 +55,9 @@ impl<W: Write> Sink for Archive<W> {
         self.tar.append_data(&mut header, self.root.join(path), io::empty())
     }
 
-    fn link(&mut self, path: &Path, known: &Metadata, target: &Path) -> io::Result<()> {
-        self.tar.append_link(&mut header(known, EntryType::Symlink), self.root.join(path), target)
+    fn link(&mut self, path: &Path, known: &Metadata, target: &Path) -> io::Result<bool> {
+        self.tar.append_link(&mut header(known, EntryType::Symlink), self.root.join(path), target)?;
+        Ok(true)
     }
 
     fn file(&mut self, path: &Path, known: &Metadata, contents: &mut File, length: u64) -> io::Result<()> {
@@ -89,12 +92,16 @@ impl Sink for Folder {
         }
     }
 
-    fn link(&mut self, path: &Path, _known: &Metadata, target: &Path) -> io::Result<()> {
-        // Through a link out of the folder, a later file would be written elsewhere.
-        let climbs =
-            target.components().filter(|part| matches!(part, std::path::Component::ParentDir)).count();
-        let deep = path.components().count().saturating_sub(1);
-        if climbs > deep { Ok(()) } else { symlink(target, self.made(path)?) }
+    fn link(&mut self, path: &Path, _known: &Metadata, target: &Path) -> io::Result<bool> {
+        let above = path.parent().unwrap_or(Path::new(""));
+        let path = self.made(path)?;
+        // Below another link, the steps upwards of this one would start elsewhere.
+        let is_below_folders =
+            path.parent().map(Path::canonicalize).transpose()? == Some(self.0.canonicalize()?.join(above));
+        if is_below_folders {
+            symlink(target, path)?;
+        }
+        Ok(is_below_folders)
     }
 
     fn file(&mut self, path: &Path, _known: &Metadata, contents: &mut File, length: u64) -> io::Result<()> {

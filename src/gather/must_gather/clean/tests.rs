@@ -160,6 +160,53 @@ fn no_file_takes_the_place_of_another_or_leaves_the_folder() {
     assert_eq!(files["out/xxx.xxx.xxx.xxx"], b"10.0.0.1");
 }
 
+/// Links and folders whose names differ only in hidden parts, and links whose steps upwards begin where other links lead: whatever is
+/// made, none of them leads out of the folder, and nothing is lost without a word.
+#[test]
+fn no_link_leads_out_of_the_folder() {
+    let from = tempfile::tempdir().unwrap();
+    let below = |path: &str| from.path().join(path);
+    for (folder, link, target) in [
+        // Shown as a folder beside it is, of which the link would take the place.
+        ("a", "10.0.0.1", "."),
+        ("a/10.0.0.2", "out", "../.."),
+        // Inside, and outside once the link is there through which it leads.
+        ("b/c", "root", "../.."),
+        ("b/c", "out", "root/.."),
+        ("b/c", "far", "../../.."),
+        // Absolute by a rule.
+        ("d", "rule", "here"),
+        ("d", "fine", "../a/./x/../10.0.0.2"),
+    ] {
+        fs::create_dir_all(below(folder)).unwrap();
+        symlink(target, below(folder).join(link)).unwrap();
+    }
+    let rules = Ruleset::parse(
+        "config: {obfuscate: [{type: IP, target: FilePath}, {type: Keywords, target: FilePath, replacement: {here: /etc/passwd}}]}",
+    )
+    .unwrap();
+    let (to, ..) = cleaned(&rules, from.path());
+    let out = to.path().join("out").canonicalize().unwrap();
+    let files = files(&out);
+    let log = String::from_utf8_lossy(&files[LOG]).into_owned();
+    let links: BTreeMap<_, _> = files.iter().filter(|(name, _)| *name != LOG).collect();
+    for name in links.keys() {
+        let end = out.join(name).canonicalize().unwrap();
+        assert!(end.starts_with(&out), "{name} leads to {}", end.display());
+    }
+    let text =
+        |name: &str| links.get(&name.to_owned()).map(|target| String::from_utf8_lossy(target).into_owned());
+    assert_eq!(text("a/xxx.xxx.xxx.xxx~2").as_deref(), Some("."), "{links:?}");
+    assert_eq!(text("a/xxx.xxx.xxx.xxx/out").as_deref(), Some("../.."), "{links:?}");
+    assert_eq!(text("b/c/root").as_deref(), Some("../.."), "{links:?}");
+    assert_eq!(text("b/c/out").as_deref(), Some("."), "{links:?}");
+    assert_eq!(text("d/fine").as_deref(), Some("../a/xxx.xxx.xxx.xxx"), "{links:?}");
+    for left_out in ["b/c/far", "d/rule"] {
+        assert!(log.contains(&format!("left out: {left_out}: a link that leads out of the folder")), "{log}");
+    }
+    assert_eq!(links.len(), 5, "{links:?}");
+}
+
 #[test]
 fn a_folder_that_is_not_there_is_no_empty_archive() {
     let mut cleaner = Cleaner::new(&Ruleset::usual(), &[]).unwrap();
