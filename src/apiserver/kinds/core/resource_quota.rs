@@ -35,7 +35,7 @@ const OPPOSITES: [[&str; 2]; 2] = [["BestEffort", "NotBestEffort"], ["Terminatin
 fn warnings(quota: &Value, old: Option<&Value>) -> Vec<String> {
     let hard = Field::root(quota).get("spec").get("hard");
     let set = |resource: &str| {
-        hard.map().and_then(|hard| hard.get(resource)).map(|value| amount::Amount::read(value))
+        hard.map().and_then(|hard| hard.get(resource)).map(amount::Amount::read)
     };
     let exceeding = |resource: &str| {
         let mut name = format!("requests.{resource}");
